@@ -27,7 +27,7 @@ from modelgen.derivation.mechanics import MECHANICS, mechanics_expressions, poin
 from modelgen.derivation.mechanics import program as mechanics_program
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.trim import unheld
-from modelgen.errors import ModelError, suggestion, warn
+from modelgen.errors import ModelError, checked, suggestion, warn
 from modelgen.loader import CompiledRobot, load
 from modelgen.metadata import Metadata
 from modelgen.program import stored
@@ -80,10 +80,11 @@ def _require_robot(robot: object) -> None:
         raise ModelError(f"the robot is {robot!r}; give a modelgen.Robot. modelgen.load(NAME) opens one that is built.")
 
 
+@checked(ModelError, "robot")
 def build_artifact(robot: Robot, directory: str | Path = "generated", functions: str | None = None) -> BuildReport:
     """Artifact of a robot in directory/NAME, which `modelgen.load` and `solver.train` open by the name.
 
-    functions: as of `modelgen build --functions`; "mechanics" builds the functions of mechanics beside the artifact.
+    functions: as of `modelgen build --functions`; "mechanics" adds the functions of mechanics to a built artifact.
     Returns times, sizes and warnings, which are given with `warnings` too. Raises ModelError for a mistake in the
     model and for an unknown function, ArtifactError if the folder cannot be written.
     """

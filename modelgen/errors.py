@@ -14,6 +14,7 @@ from inspect import Parameter, signature
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
+from shlex import quote
 from sys import _getframe
 from types import FrameType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
@@ -248,6 +249,11 @@ def _outside(*packages: str) -> tuple[FrameType, int]:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in packages:
         frame, number = frame.f_back, number + 1
     return frame, number
+
+
+def in_shell(path: str | Path) -> str:
+    """A path as a word of a command that the user may copy."""
+    return quote(str(path))
 
 
 def shortened(path: Path) -> str:

@@ -154,9 +154,11 @@ def _spec_by_name(numbers: Range) -> PrimitiveConstructorSpec[Any]:
 
     def by_name(words: Sequence[str]) -> dict[str, float]:
         values: dict[str, float] = {}
-        for name, _, number in (word.partition("=") for word in words):
+        for name, equals, number in (word.partition("=") for word in words):
             if name in values:
                 raise ValueError(f"{name} stands twice; write its last value only")
+            if not equals:
+                raise ValueError(f"{name} has no value; write it like {name}=0.1")
             values[name] = numbers.read(number)
         return values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from modelgen.errors import ModelError
+from modelgen.errors import ModelError, in_shell
 from modelgen.files import replacing
 
 ARTIFACTS = "generated"  # the folder that `modelgen build` writes to
@@ -17,4 +17,4 @@ def write_model_file(folder: Path, name: str, text: str) -> None:
         raise ModelError(f"{path} exists already. Choose another name, or remove it.")
     with replacing(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
-    print(f"{path} is written. Next: modelgen build {name if folder == Path('models') else path}")
+    print(f"{path} is written. Next: modelgen build {name if folder == Path('models') else in_shell(path)}")

@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from modelgen.commandline import Range
 from modelgen.commandline.program import USAGE, warn
 from modelgen.commands import ARTIFACTS
-from modelgen.errors import ModelError
+from modelgen.errors import ModelError, in_shell
 from modelgen.program.functions import MOST_OPERATIONS
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def run(options: Options) -> int:
     if not models:
         raise ModelError("there is no model file in ./models. Write one with `modelgen new NAME`.")
     functions = selected(options.functions)
-    where = "" if options.generated == ARTIFACTS else f" --generated {options.generated}"
+    where = "" if options.generated == ARTIFACTS else f" --generated {in_shell(options.generated)}"
     mistakes, first = 0, dict[str, tuple[str, str]]()  # by the name of the robot: its model, and the hash of the file
     for model in models:
         try:
@@ -63,7 +63,7 @@ def run(options: Options) -> int:
                     warn(words)
                 # functions of mechanics can be verified only together with the artifact
                 built = (Path(options.generated) / robot.name / MANIFEST).is_file()
-                following = f"modelgen {'verify' if built else 'build'} {model}{where}"
+                following = f"modelgen {'verify' if built else 'build'} {in_shell(model)}{where}"
                 print(_text(report, following), flush=True)
         except ModelError as error:
             if len(models) == 1:

@@ -20,6 +20,7 @@ from modelgen.statement.joints import Ball
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 SINGULAR = 1e-10  # smallest eigenvalue of M with its diagonal scaled to ones
+LARGEST_COST = 1e16  # of a state, whose sums single precision can square
 ROUNDING = 1e-9  # a value below this share of the largest sampled cost or entry counts as zero
 
 
@@ -306,7 +307,21 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
             place,
         )
     if cost.max() <= 0:
+        if cost.min() < 0:
+            sample = int(cost.argmin())
+            raise ModelError(
+                f"the state cost is {cost[sample]:.4g} at {sampled.text(sample)}, and positive nowhere. Turn its "
+                "sign: the smaller the cost, the better the state.",
+                place,
+            )
         raise ModelError("the state cost is zero everywhere; write a cost of the states to avoid.", place)
+    if cost.max() > LARGEST_COST:
+        sample = int(cost.argmax())
+        raise ModelError(
+            f"the state cost is {cost[sample]:.4g} at {sampled.text(sample)}, and a training in single precision takes "
+            f"at most {LARGEST_COST:g}; divide all costs by the same number.",
+            place,
+        )
     for row in (row for row, joint in enumerate(robot.joints) if joint.continuous):
         turned = [np.where(np.arange(x.shape[1]) == row, end, x) for end in (np.pi, -np.pi)]
         ends = [function(sampled.with_states(end)) for end in turned]

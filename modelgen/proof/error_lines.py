@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from sympy import Basic, Expr, Float, Max, Min, diff, preorder_traversal
+from sympy import Basic, Expr, Float, Max, Min, S, diff, preorder_traversal, sign
 
 from modelgen.arrays import Array
 from modelgen.derivation.integration import Lines
@@ -111,13 +111,14 @@ def _broken(robot: Robot, entry: Expr, node: Basic) -> str:
     known = fixed_values(robot)
     whole = domain(robot)
     for side in _sides(node):
-        within = nodes_of([entry.xreplace(known), side.xreplace(known)], whole)
-        value, change = (Quantity(within, node) for node in within.nodes)
+        between = entry.xreplace({node: S.Zero}) if isinstance(node, sign) else entry  # where the side is zero
+        within = nodes_of([each.xreplace(known) for each in (entry, side, between)], whole)
+        value, change, on = (Quantity(within, each) for each in within.nodes)
         points = sampled(within.domain)
         signs = change.values(points)
         for low, high in zip(points[signs < 0][-PAIRS:], points[signs > 0][-PAIRS:], strict=False):
             at = root(change, low, high)
-            broken = _compared(value, change, at, points)
+            broken = _compared(value, change, on, at, points)
             if broken:
                 return (
                     f"`{abridged(str(entry))}` {broken} by `{abridged(str(node))}`, where `{abridged(str(side))}` "
@@ -135,16 +136,19 @@ def _sides(node: Basic) -> Iterator[Expr]:
         yield node.args[0]
 
 
-def _compared(value: Quantity, change: Quantity, at: Array, points: Array) -> str:
+def _compared(value: Quantity, change: Quantity, on: Quantity, at: Array, points: Array) -> str:
     """The text "jumps ..." or "has a kink ..." of an expression at a point; empty if it is smooth there."""
     width = value.domain.upper - value.domain.lower
     slope = change.value_and_slope(at)[1] * width
     if not np.isfinite(slope).all() or not slope.any():
         return ""
     step = OFFSET * width * slope / np.linalg.norm(slope)
-    (above, slope_above), (below, slope_below) = (value.value_and_slope(at + sign * step) for sign in (1, -1))
-    if abs(above - below) > LEAST * max(abs(above), abs(below), float(np.abs(value.values(points)).mean())):
+    (above, slope_above), (below, slope_below) = (value.value_and_slope(at + side * step) for side in (1, -1))
+    size = LEAST * max(abs(above), abs(below), float(np.abs(value.values(points)).mean()))
+    if abs(above - below) > size:
         return f"jumps from {below:.4g} to {above:.4g}"
+    if abs(float(on.values(at[None])[0]) - above) > size:
+        return f"jumps from {above:.4g} to {float(on.values(at[None])[0]):.4g} and back"
     slopes = [float(np.linalg.norm(side * width)) for side in (slope_above, slope_below)]
     several = [float(np.linalg.norm(value.value_and_slope(point)[1] * width)) for point in points[:: len(points) // 64]]
     if np.linalg.norm((slope_above - slope_below) * width) > LEAST * max(*slopes, float(np.mean(several))):

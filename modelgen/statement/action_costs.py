@@ -236,7 +236,8 @@ def check_input_cost(kind: str, cost: InputCost, limit: float) -> None:
 
 
 def _function(symbol: Symbol, expression: Expr) -> Callable[[mpf], mpf]:
-    function = lambdify([symbol], expression, modules="mpmath")
+    argument = Dummy()  # the name of an input may be that of a function, such as log
+    function = lambdify([argument], expression.xreplace({symbol: argument}), modules="mpmath")
 
     def value(at: mpf) -> mpf:
         try:

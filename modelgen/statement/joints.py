@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from sympy import Expr, Float, ImmutableMatrix, Matrix, Symbol, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import Place, calling_place, mistake
 from modelgen.metadata import RATE
-from modelgen.statement.checker import number
+from modelgen.statement.checker import TIME, number
 
 Kind = Literal["revolute", "prismatic", "quaternion"]
 UNITS = {"revolute": "rad", "prismatic": "m", "quaternion": "1"}
@@ -30,6 +30,12 @@ class Coordinate(Symbol):  # type: ignore[misc]
     def rate(self) -> Symbol:
         """The symbol of the coordinate's rate, named NAME_rate."""
         return Symbol(f"{self.name}{RATE}", real=True)
+
+    def diff(self, *symbols: Any, **assumptions: Any) -> Expr:
+        """The derivative by symbols. Raises ModelError for one by time, which the symbol does not contain."""
+        if not symbols or str(symbols[0]) in TIME:
+            raise mistake(f"`{self.name}` is a symbol and no function of time; write `{self.name}.rate` for its rate.")
+        return super().diff(*symbols, **assumptions)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from modelgen.artifact.manifest import typed
+from modelgen.errors import in_shell
 from solver.certification.experiment import Experiment, roll_out
 from solver.certification.specification import LONGEST, Conditions, FailureRule
 from solver.certification.toml_table import LARGEST
@@ -63,7 +64,7 @@ def checkpoint_hash(run: str | Path) -> str:
     if not path.is_file():
         raise SolverError(
             f"{run} has no {CHECKPOINT}: its training has not finished the first iteration. Resume it with `solver "
-            f"train --resume {run}`."
+            f"train --resume {in_shell(run)}`."
         )
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

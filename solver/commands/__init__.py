@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
 from modelgen.commandline import Range
 from modelgen.commandline.program import FAILED, INTERRUPTED, USAGE
-from solver.plants import PlantName
+from solver.errors import SolverError
+from solver.plants import PlantName, all_effects
 from solver.streams import SEEDS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class PlantOptions:
     plant: PlantName = "nominal"
     """`nominal` is the model, `euler` the model with the authors' integrator, `harsh` the model with the drive and the
     sensors of a small laboratory robot, `mujoco` another engine."""
-    harsh: Annotated[list[str], arg(metavar="EFFECT[=MULTIPLEx] ...")] = field(default_factory=list)
+    harsh: Annotated[list[str] | None, arg(metavar="[EFFECT[=MULTIPLEx] ...]")] = None
     """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise; noise=2x doubles the noise. By
     default all effects."""
     observer: bool = False
@@ -51,6 +52,13 @@ class PlantOptions:
     chooses its V from other starts."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """The words of --harsh. Raises SolverError where it stands alone and the plant has no effects."""
+        if self.harsh is not None and not all_effects(self.plant, self.harsh):
+            raise SolverError(f"--harsh is for --plant harsh, and not for the {self.plant} plant; give both, or none")
+        return tuple(self.harsh or ())
 
 
 @dataclass(frozen=True, kw_only=True)

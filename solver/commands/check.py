@@ -51,7 +51,9 @@ def run(options: Options) -> int:
         found = check(options.proof, one_in, options.seed, options.generated, calls)
     for result in found:
         answer = "NOT SHOWN: a cell does not keep the claim" if result.wrong else "holds"
-        print(f"{within(result.spread):<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")
+        print(
+            f"{within(result.spread):<11} {answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)"
+        )
         if boxes := result.entering:
             answer = "enters the set" if boxes.holds else "does NOT surely enter the set: a box is not shown"
             print(

@@ -48,7 +48,7 @@ def run(options: Options) -> None:
         episodes=options.episodes,
         parameters=read_changes(options.changes),
         plant=options.plant,
-        harsh=options.harsh,
+        harsh=options.effects,
         observer=options.observer,
         longest_delay=options.longest_delay,
         estimate=read_estimate(options.estimate),
@@ -62,7 +62,7 @@ def run(options: Options) -> None:
     if options.json:
         print(json.dumps(result.to_json(), indent=2, allow_nan=False))
         return
-    where = [] if options.plant == "nominal" else [" ".join([options.plant, *options.harsh])]
+    where = [] if options.plant == "nominal" else [" ".join([options.plant, *options.effects])]
     where += [*(["observer"] if options.observer else []), " ".join(options.changes) or "nominal"]
     print(result.text(", ".join(where)))
     if result.states_at_limit:

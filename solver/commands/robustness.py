@@ -79,7 +79,7 @@ def run(options: Options) -> None:
 
     trial = Trial(
         options.plant,
-        tuple(options.harsh),
+        options.effects,
         options.episodes,
         EVALUATION_SEED if options.seed is None else options.seed,
         options.reaction_periods,

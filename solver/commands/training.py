@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.program import warn
+from modelgen.errors import in_shell
 from solver.errors import SolverError
 from solver.runs import kinds
 from solver.runs.folder import CHECKPOINT
@@ -79,7 +80,7 @@ def hint(command: str, folder: Path) -> str:
     """The message after Ctrl-C."""
     if not (folder / CHECKPOINT).is_file():
         return "interrupted before the run had a checkpoint; start it again"
-    return f"interrupted; continue with: solver {command} --resume {folder}"
+    return f"interrupted; continue with: solver {command} --resume {in_shell(folder)}"
 
 
 @contextmanager
@@ -156,8 +157,8 @@ def _train(folder: Path, done: int, run: Description, kind: Kind, train: Callabl
             train(report)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(hint(kind.command, folder)) from None
-    figures = f"    solver plot {folder}" if kind.command == "train" else ""
-    print(f"trained {folder}    next: solver evaluate {folder}{figures}")
+    figures = f"    solver plot {in_shell(folder)}" if kind.command == "train" else ""
+    print(f"trained {folder}    next: solver evaluate {in_shell(folder)}{figures}")
     trained = Run(folder)
     if (reached := trained.pace) is not None:
         print(reached)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -218,6 +219,8 @@ def _range(parameter: Parameter, nominal: float, ends: tuple[Change, Change]) ->
     nominal value, and beyond the bounds of the model file."""
     name, room = parameter.name, ROUNDING * (parameter.upper - parameter.lower)
     lower, upper = (_value(change, parameter.value) for change in ends)
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        raise SolverError(f"--given {name}: its range is {lower} to {upper}; give two finite numbers")
     lower = parameter.lower if abs(lower - parameter.lower) <= room else lower
     upper = parameter.upper if abs(upper - parameter.upper) <= room else upper
     if lower > upper:

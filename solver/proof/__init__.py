@@ -44,10 +44,15 @@ HELD, EMPTY = -1, -2
 CURVED = {"sin", "cos", "exp", "log", "sqrt", "atan", "tanh"}  # functions that the check knows
 
 
-def within(spread: Sequence[float]) -> str:
-    """Words for robots whose parameters differ by up to `spread` (p,), shares of their nominal values."""
+def within(spread: Sequence[float], names: Sequence[str] = ()) -> str:
+    """Words for robots whose parameters differ by up to `spread` (p,), shares of their nominal values.
+
+    names: of the parameters (p,), where they are known.
+    """
     if not any(spread):
         return "nominal"
+    if names and len(set(spread)) > 1:
+        return ", ".join(f"{name} +-{100 * share:g} %" for name, share in zip(names, spread, strict=True) if share)
     shares = spread if len(set(spread)) > 1 else spread[:1]
     return "+-" + ", ".join(f"{100 * share:g}" for share in shares) + " %"
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
+from modelgen.errors import in_shell
 from solver.errors import SolverError
 from solver.jobs import Announce
 from solver.jobs.engines import results
@@ -36,6 +37,7 @@ class BasinProof:
     label: str
     robot: str
     state_names: tuple[str, ...]
+    parameter_names: tuple[str, ...]
     period: float  # s
     input_error: tuple[float, ...]  # (m,) in SI units, assumed
     nominal: Ball | None
@@ -65,18 +67,18 @@ class BasinProof:
     def text(self, level_sets: bool) -> str:
         """Lines of `solver prove`. level_sets: whether level sets were searched for."""
         about = [f"{self.label}, {self.robot}, basin around the target"]
-        names, claims = ("nominal", within(self.spread)), 1 + any(self.spread)
+        names, claims = ("nominal", within(self.spread, self.parameter_names)), 1 + any(self.spread)
         balls = self.nominal, self.wrong
         for name, ball, reason in list(zip(names, balls, (None, self.reason), strict=True))[:claims]:
-            about.append(f"{name:<12}{reason or self._of_ball(ball)}")
+            about.append(f"{name:<11} {reason or self._of_ball(ball)}")
         for name, reach in zip(names, self.reached, strict=True):
             if reach is not None:
                 about.append(
-                    f"{name:<12}from {100 * reach.share:.3g} % of the states within the limits, every trajectory "
+                    f"{name:<11} from {100 * reach.share:.3g} % of the states within the limits, every trajectory "
                     f"enters that set ({len(reach.proven)} boxes a state, {reach.seconds:.1f} s)"
                 )
         for name, level in list(zip(names, self.levels, strict=True))[: claims if level_sets else 0]:
-            about.append(f"{name:<12}{self._of_level_set(level)}")
+            about.append(f"{name:<11} {self._of_level_set(level)}")
         errors = ", ".join(f"{error:.2g}" for error in self.input_error)
         about.append(
             f"{'assumed':<12}the equations of the model, the exact state at every control period of "
@@ -154,7 +156,7 @@ def prove_basin(
     changed_parameters(solution.problem, dict.fromkeys(parameters, Relative(1 + spread)))
     shares = [spread * (not parameters or name in parameters) for name in robot.parameter_names]
     about, box = _about(run, loop, errors), np.array(shares) * np.abs(loop.nominal)
-    known = solution.label, robot.name, robot.state_names, loop.step, tuple(errors.tolist())
+    known = solution.label, robot.name, robot.state_names, robot.parameter_names, loop.step, tuple(errors.tolist())
     balls, before, reason = (
         _balls(loop, errors, box, seconds) if resume is None else _stored(resume, about, loop, shares)
     )
@@ -196,7 +198,7 @@ def _loop(run: str | Path, generated: str | None, beyond: bool) -> tuple[Solutio
     if turning:
         raise SolverError(
             f"the joint {turning[0].name} of {solution.problem.robot.name} is a rotation; only robots of angles and "
-            f"lengths can be proven. `solver certify {run}` bounds how often the policy fails, by rollouts"
+            f"lengths can be proven. `solver certify {in_shell(run)}` bounds how often the policy fails, by rollouts"
         )
     loop = HeldLoop(solution)
     if beyond:

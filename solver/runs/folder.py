@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 import torch
 
 from modelgen.artifact.manifest import typed
+from modelgen.errors import in_shell
 from modelgen.files import replacing
 from solver.errors import SolverError
 
@@ -216,8 +217,8 @@ def require_free(folder: Path, command: str, overwrite: bool) -> None:
     """Raise SolverError when the folder holds a run, of whatever kind, that must not be replaced."""
     if (folder / CHECKPOINT).exists() and not overwrite:
         raise SolverError(
-            f"{folder} already holds a run. Continue it with `solver {command} --resume {folder}`, replace it with "
-            "--overwrite, or name another folder with --out."
+            f"{folder} already holds a run. Continue it with `solver {command} --resume {in_shell(folder)}`, replace "
+            "it with --overwrite, or name another folder with --out."
         )
 
 

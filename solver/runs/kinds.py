@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, cast
 
-from modelgen.errors import suggestion, warn
+from modelgen.errors import in_shell, suggestion, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
@@ -204,8 +204,8 @@ def kind_of(folder: str | Path, command: str | None = None) -> Kind:
     if kind not in wanted:
         raise SolverError(
             f"{folder} holds a run of `solver {kind.command}`, and this needs one of `solver {wanted[0].command}`. "
-            f"Test its policy with `solver evaluate {folder}`, or continue it with "
-            f"`solver {kind.command} --resume {folder}`."
+            f"Test its policy with `solver evaluate {in_shell(folder)}`, or continue it with "
+            f"`solver {kind.command} --resume {in_shell(folder)}`."
         )
     return kind
 
@@ -292,7 +292,7 @@ def warn_unfinished(run: str | Path) -> None:
     if done < length:
         warn(
             f"the training in {folder} has {done} of {length} {kind.unit}s; this is its policy so far. "
-            f"`solver {kind.command} --resume {folder}` continues it"
+            f"`solver {kind.command} --resume {in_shell(folder)}` continues it"
         )
 
 

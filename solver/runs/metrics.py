@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from modelgen.errors import warn
+from modelgen.errors import in_shell, warn
 from solver.errors import SolverError
 from solver.runs.folder import METRICS, write_text
 
@@ -38,7 +38,7 @@ def metrics_log(folder: Path, first: int, keys: Sequence[str], command: str) -> 
     except OSError as error:
         raise SolverError(
             f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
-            f"with `solver {command} --resume {folder}`."
+            f"with `solver {command} --resume {in_shell(folder)}`."
         ) from error
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from modelgen.artifact.folder import SHIPPED
+from modelgen.errors import in_shell
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -184,7 +185,7 @@ def require_shippable(folder: Path) -> RunDescription:
     done = load_run_checkpoint(folder)["iteration"]
     if done < run.length:
         raise SolverError(
-            f"{folder} has {done} of {run.length} iterations; finish it with `solver train --resume {folder}`"
+            f"{folder} has {done} of {run.length} iterations; finish it with `solver train --resume {in_shell(folder)}`"
         )
     return run
 
@@ -299,7 +300,7 @@ def advice(
     )
     for row, error in zip(fitted, errors, strict=True):
         text += f" The value error is {row['value_error']:.2g}, {100 * error:.0f} % of the mean target."
-    then = f"`solver train {robot} --start-from {folder}` continues from this run."
+    then = f"`solver train {robot} --start-from {in_shell(folder)}` continues from this run."
     last = evaluated[-1]["selection_success"] if evaluated else reached
     return " ".join([text, *_remedies(kept, last, max(errors, default=0.0), idle_return, robot), then])
 
@@ -313,7 +314,7 @@ def roughness(rows: Sequence[dict[str, float]], folder: Path) -> str:
     return (
         "the task is solved, but V is rough: it differs from the cost of its policy by "
         f"{100 * last[0]['value_mismatch']:.0f} % of that cost. The policy may cost that much more than necessary. "
-        f"`solver limit {folder}` searches better motions; train with more --states."
+        f"`solver limit {in_shell(folder)}` searches better motions; train with more --states."
     )
 
 

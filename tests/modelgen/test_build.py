@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sympy import cos, sin
@@ -110,6 +111,12 @@ def test_what_is_no_robot_is_named(tmp_path: Path) -> None:
         modelgen.compile("pendulum")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"None.*modelgen\.load"):
         modelgen.build(None, tmp_path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("arguments", [("g", ["mass_matrix"]), ("g", 5), (5,), (None,)])
+def test_arguments_of_another_type_are_refused(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(ModelError, match=r"(functions|directory) is .*; give"):
+        modelgen.build(weak_arm(1.2), *arguments)
 
 
 def test_free_states_and_integration_steps_are_read_from_the_manifest() -> None:

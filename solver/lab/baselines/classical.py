@@ -26,6 +26,7 @@ import modelgen
 from modelgen import linear
 from modelgen.arrays import Array
 from modelgen.commandline import Range
+from modelgen.errors import in_shell
 from modelgen.loader import CompiledRobot
 from modelgen.tangent import Tangent
 from solver.errors import SolverError
@@ -142,7 +143,9 @@ def load_rollout_policy(
     if reaction_periods is not None:
         raise SolverError(f"{folder} holds no value function; leave out --reaction-periods")
     if not content["best"]:
-        raise SolverError(f"{folder} holds no controller yet; continue with `solver classical --resume {folder}`")
+        raise SolverError(
+            f"{folder} holds no controller yet; continue with `solver classical --resume {in_shell(folder)}`"
+        )
     robot = load_robot(run.robot, "cpu", generated or run.generated)
     require_same_artifact(folder, run.artifact_hash, robot)
     problem = Problem(robot)

@@ -99,6 +99,7 @@ def test_what_is_given_changes_the_defaults_of_the_command() -> None:
         (["x", "--points", "10"], "10"),
         (["x", "--radii", "a=0.5", "b=2"], "0 to 1"),
         (["x", "--radii", "a=0.5", "a=0.6"], "a stands twice"),
+        (["x", "--radii", "a"], "write it like a=0.1"),
         (["x", "y"], "y"),
         (["x", "--size", "41", "--mode", "fast"], "size 40"),
     ],

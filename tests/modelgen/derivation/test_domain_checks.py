@@ -202,6 +202,20 @@ def test_a_cost_that_is_zero_everywhere_is_refused(draft: Draft) -> None:
     draft.rejected("zero everywhere", state_cost=0)
 
 
+def test_a_cost_with_the_wrong_sign_is_refused(draft: Draft) -> None:
+    draft.bodies()
+    draft.rejected("Turn its sign", state_cost=-(draft.s**2))
+
+
+@pytest.mark.parametrize(("factor", "built"), [(1e15, True), (1e18, False)])
+def test_a_cost_too_large_for_single_precision_is_refused(draft: Draft, factor: float, built: bool) -> None:
+    draft.bodies()
+    if built:
+        draft.check(state_cost=factor * draft.s**2)
+    else:
+        draft.rejected("divide all costs", state_cost=factor * draft.s**2)
+
+
 def test_a_continuous_joint_whose_equations_do_not_repeat_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.spring(draft.q, 0.5)

@@ -35,6 +35,8 @@ def kinks(expression: str, cost: bool = False) -> list[str]:
         ("Max(s, q) * 2", "kink"),
         ("Min(q, 0.25)", "turn = 0.25"),
         ("-0.4 * sign(v)", "jumps from "),
+        ("0.4 * sign(v)**2", "and back"),
+        ("sign(sin(q))**2 * (q + 2)", "and back"),
         ("u * Abs(q)", "kink"),
     ],
 )

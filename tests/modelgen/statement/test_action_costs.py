@@ -221,3 +221,10 @@ def test_the_cost_is_the_bregman_divergence_from_the_trim(
         assert float(best(w)) == pytest.approx(found, abs=1.01e-4 * limit)
         assert abs(float(best(w)) - middle) <= limit * (1 + 1e-15)
         assert float(best_cost(w)) == pytest.approx(float(D(best(w))), rel=1e-6, abs=1e-9 * float(size))
+
+
+@every_cost
+@pytest.mark.parametrize("name", ["log", "sin", "abs", "max", "log1p", "mpf"])
+def test_an_input_may_have_the_name_of_a_function(kind: type[ActionCost], name: str) -> None:
+    ratios = [kind(1.0).of_input(symbol, 2.5, 1.0).curvature_ratio(1.2) for symbol in (Symbol(name, real=True), U)]
+    assert ratios[0] == ratios[1]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sympy import Abs, Function, I, Max, Min, Symbol, cos, log, pi, sign, sin, symbols
+from sympy import Abs, Function, I, Max, Min, Symbol, cos, diff, log, pi, sign, sin, symbols
 
 from modelgen import ModelError, Robot
 from modelgen.derivation.description import metadata
@@ -161,6 +161,13 @@ class TestCoordinates:
     def test_rate_is_a_symbol(self) -> None:
         _, s, *_ = cart()
         assert s.rate == Symbol("s_rate", real=True)
+
+    def test_a_derivative_by_time_is_refused_for_the_rate(self) -> None:
+        _, s, mass, _ = cart()
+        for by_time in (lambda: s.diff(), lambda: s.diff(symbols("t")), lambda: diff(s, symbols("t"))):
+            rejects("s.rate", action=by_time)
+        assert (s**2).diff(s) == 2 * s
+        assert (s.diff(s), s.diff(mass)) == (1, 0)
 
     def test_equal_coordinates_of_two_robots_share_nothing(self) -> None:
         first, second = Robot("a"), Robot("b")

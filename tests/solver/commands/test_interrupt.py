@@ -47,13 +47,14 @@ def pressed(program: str, words: list[str], ready: Callable[[], bool], pauses: l
 def test_a_training_ends_with_the_hint_however_often_it_is_pressed(short: str, tmp_path: Path) -> None:
     draw = random.Random(5)
     pauses = [draw.uniform(0.0, 1.5), *(draw.uniform(0.0, 0.15) for _ in range(4))]
-    metrics = tmp_path / "metrics.jsonl"
-    words = [*TRAIN, "--generated", short, "--out", str(tmp_path)]
+    folder = tmp_path / "a run"
+    metrics = folder / "metrics.jsonl"
+    words = [*TRAIN, "--generated", short, "--out", str(folder)]
     code, err = pressed(SOLVER, words, lambda: metrics.exists() and metrics.stat().st_size > 0, pauses)
-    assert (code, err.splitlines()[-1]) == (130, f"interrupted; continue with: solver train --resume {tmp_path}")
+    assert (code, err.splitlines()[-1]) == (130, f"interrupted; continue with: solver train --resume '{folder}'")
     assert all(line.startswith(("warning: ", "iteration ", "interrupted; ")) for line in err.splitlines())
-    done = load_run_checkpoint(tmp_path)["iteration"]  # the checkpoint is whole
-    assert done <= len(read_metrics(tmp_path)) <= done + 1
+    done = load_run_checkpoint(folder)["iteration"]  # the checkpoint is whole
+    assert done <= len(read_metrics(folder)) <= done + 1
 
 
 def test_before_the_first_checkpoint_no_run_is_promised(tmp_path: Path) -> None:

@@ -318,6 +318,7 @@ def test_a_wrong_robustness_command_names_its_mistake(runs: list[Path], tmp_path
     assert "--parameter stands 2" in message(run, *mass, "--parameter", "length")
     assert "1..100000" in message(run, *mass, "--episodes", "0")
     assert "add --plant harsh" in message(run, *mass, "--harsh", "noise")
+    assert "--harsh is for --plant harsh" in message(run, *mass, "--harsh")
     assert "not a run folder" in message(str(tmp_path), *mass)
     assert "cartpole, pendulum" in message(run, "cartpole-rfvi", *mass)
     assert not list(tmp_path.glob("none*"))

@@ -134,6 +134,11 @@ def test_what_is_neither_names_nor_ranges_is_explained(load: Load, given: Any) -
         resolve(load("pendulum"), given)
 
 
+def test_a_range_with_an_end_that_is_no_number_is_refused(load: Load) -> None:
+    with pytest.raises(SolverError, match="two finite numbers"):
+        resolve(load("pendulum"), {"mass": (float("nan"), 1.0)})
+
+
 def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd: CompiledRobot, load: Load) -> None:
     with pytest.raises(SolverError, match=r"given load: .*odd"):
         resolve(odd, ["load"])

@@ -219,6 +219,12 @@ def balls(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
+@pytest.mark.slow
+def test_the_parameters_that_may_differ_are_named(balls: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WAY, *ONCE, "--jobs", "1", "--resume", balls]) == 0
+    assert "\nmass +-5 %  proven, " in capsys.readouterr().out
+
+
 def slices_of(path: Path) -> list[list[list[int]]]:
     found: list[list[list[int]]] = json.loads(path.read_text())["claims"][1]["reach"]["slices"]
     return found
