@@ -18,8 +18,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.policies import Hold
 from solver.local.basin import find_basin, misfit, riccati_solutions
+from solver.problem import Problem
 from solver.problem.context import Given
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.family import BasinFamily
 

@@ -15,11 +15,11 @@ import math
 import torch
 from torch import Tensor
 
-from solver.game.game import Game
+from solver.game import Game
 from solver.game.policies import Hold
 from solver.oracles.grid import solve
 from solver.plants.outcome import controller, rollouts, settling_periods, tolerances
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.solution import load_solution
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from solver.evaluation import Circumstances, at_rest, begun, roll_out
 from solver.evaluation.source import source_of
+from solver.problem import Problem
 from solver.problem.parameters import TOLD
-from solver.problem.problem import Problem
 from solver.runs.kinds import description_of
 
 WAYS: dict[str, tuple[str, ...]] = {"told": (), "estimated": (TOLD,)}

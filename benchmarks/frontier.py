@@ -39,7 +39,7 @@ from solver.local.linearization import linearization, unstable_directions
 from solver.oracles.limit import design
 from solver.oracles.search import search
 from solver.plants.outcome import Controller, controller, rollouts, sample_starts, without_input
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import Purpose
 from solver.training.session import Session, workers_of

@@ -26,11 +26,11 @@ from machine import gemm_gflops_fp32
 
 import modelgen
 from modelgen.artifact.folder import SHIPPED
-from solver.game.game import Game
+from solver.game import Game
 from solver.game.policies import Hold
 from solver.oracles.grid import GridValue, solve
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 
 ROBOT = "pendulum"

@@ -53,8 +53,8 @@ from solver.lab.baselines.stable_baselines import (
 from solver.plants.episodes import feature_scales, features
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.plants.plant import Nominal
+from solver.problem import Problem
 from solver.problem.parameters import Relative, changed_parameters
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from machine import median_seconds
 
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.settings import Settings
 from solver.value.network import Ensemble
 

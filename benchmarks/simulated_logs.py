@@ -21,7 +21,7 @@ from modelgen.identification.columns import columns
 from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
 from solver.plants.harsh import make
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 Array = NDArray[np.float64]
 Simulator = Callable[[Array], tuple[Array, Array]]  # inputs (K, N, m) -> states (K, N, n), measured positions (K, N, q)

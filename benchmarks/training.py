@@ -24,10 +24,10 @@ from machine import median_seconds, peak_rss_mb
 from networks import WEIGHTS, evaluations, product_bound_us
 
 from solver.fvi import targets
+from solver.game import Game
 from solver.game.adversaries import make_adversaries
-from solver.game.game import Game
 from solver.plants.outcome import rollouts, sample_starts, summary
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED

@@ -20,8 +20,8 @@ from torch import Tensor
 from solver.evaluation import Circumstances, roll_out
 from solver.evaluation.source import source_of
 from solver.plants.outcome import sample_starts
+from solver.problem import Problem
 from solver.problem.parameters import TOLD
-from solver.problem.problem import Problem
 from solver.runs.kinds import load_rollout_policy
 
 mpl.use("Agg")

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from solver.controller import PositionController, load_controller
     from solver.evaluation import Evaluation, evaluate
     from solver.evaluation.trajectory import Trajectory, simulate
+    from solver.game import Game
     from solver.game.adversaries import ActionAdversary as Action
     from solver.game.adversaries import Adversary
     from solver.game.adversaries import ObservationAdversary as Observation
     from solver.game.adversaries import ParameterAdversary as Parameters
     from solver.game.adversaries import StateAdversary as State
     from solver.game.adversaries import ToldAdversary as Told
-    from solver.game.game import Game
     from solver.interface import Run, load, page, plot, resume, train
     from solver.policy import Policy, Value, load_policy, load_value
+    from solver.problem import Problem
     from solver.problem.parameters import Relative
-    from solver.problem.problem import Problem
     from solver.runs.shipped import names as policies
     from solver.training.settings import Settings, make_settings
 
@@ -35,12 +35,12 @@ _NAMES = {
     "Action": "game.adversaries.ActionAdversary",
     "Adversary": "game.adversaries.Adversary",
     "Evaluation": "evaluation.Evaluation",
-    "Game": "game.game.Game",
+    "Game": "game.Game",
     "Observation": "game.adversaries.ObservationAdversary",
     "Parameters": "game.adversaries.ParameterAdversary",
     "Policy": "policy.Policy",
     "PositionController": "controller.PositionController",
-    "Problem": "problem.problem.Problem",
+    "Problem": "problem.Problem",
     "Relative": "problem.parameters.Relative",
     "Run": "interface.Run",
     "Settings": "training.settings.Settings",

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from modelgen.errors import checked, suggestion
 from solver.errors import SolverError
+from solver.observer import Sensing, make_sensing, usual_counts
 from solver.observer.observability import LONGEST, UnknownDelay, make_observer
-from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.policy import NO_ROTATION, turned
+from solver.problem import Problem
 from solver.problem.domain import farthest, numbers_in
 from solver.problem.parameters import Change, changed_parameters, require_told_names
-from solver.problem.problem import Problem
 from solver.runs.kinds import description_of, load_rollout_policy, names_to_estimate
 from solver.runs.shipped import named
 

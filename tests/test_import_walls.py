@@ -1,7 +1,7 @@
 """Which packages each room imports: a new one is added to these lists on purpose. `make lint` keeps the rooms' order.
 
 Imports within functions, under TYPE_CHECKING and by name (`import_module("casadi")`) count like any other. MuJoCo and
-Pinocchio are imported through the table `modelgen.engines.engine.PACKAGES`; Numba and Torch by emitted code.
+Pinocchio are imported through the table `modelgen.engines.PACKAGES`; Numba and Torch by emitted code.
 """
 
 from __future__ import annotations

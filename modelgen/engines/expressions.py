@@ -15,7 +15,7 @@ from sympy import Expr, Matrix, S, Symbol, hessian
 from modelgen.arrays import Array
 from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
+from modelgen.engines import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot, entries
 from modelgen.tangent import Tangent

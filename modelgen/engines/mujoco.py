@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.engines.engine import Body, Tree, by_state, package
+from modelgen.engines import Body, Tree, by_state, package
 from modelgen.errors import ModelError
 from modelgen.files import shipped
 from modelgen.metadata import Metadata

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.engines.engine import ForcedEngine, Tree, package
+from modelgen.engines import ForcedEngine, Tree, package
 from modelgen.engines.mujoco import matched, read
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from modelgen.arrays import Array
-from modelgen.engines.engine import package
+from modelgen.engines import package
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.files import require_file
 from modelgen.importers.mechanism import BALL, FLOATING, GROUND, IN_PLANE, Inertial, Joint, Link, Push

@@ -31,7 +31,7 @@ from solver.certification.worst import (
 from solver.errors import SolverError
 from solver.jobs.engines import policy_reference
 from solver.plants.outcome import decimals
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.runs.kinds import kind_of, warn_unfinished
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, require_seed, stream

@@ -25,8 +25,8 @@ from solver.evaluation import require_seconds
 from solver.evaluation.plots import Scene, animate, over_time, save_figure
 from solver.evaluation.trajectory import start_state
 from solver.plants.outcome import Rollouts, decimals
+from solver.problem import Problem
 from solver.problem.parameters import changed_parameters
-from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT, write_text
 from solver.runs.kinds import load_rollout_policy
 from solver.runs.shipped import is_shipped, run_folder

@@ -19,8 +19,8 @@ from solver.jobs.engines import Here, PolicyReference, results
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Rollouts, rollouts
 from solver.plants.plant import Seeds
+from solver.problem import Problem
 from solver.problem.parameters import left_all_bounds
-from solver.problem.problem import Problem
 from solver.streams import SEEDS, Purpose, serial_torch, stream
 
 Announce = Callable[[str], None]

@@ -26,8 +26,8 @@ from modelgen.metadata import Rotation
 from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.game.adversaries import Ellipsoid
+from solver.problem import UNIFORM, Problem
 from solver.problem.geometry import angles_within
-from solver.problem.problem import UNIFORM, Problem
 
 FLAT = 1e-6  # of the parameters' own semi-axes: a shorter axis of an ellipsoid is rounding, and no dimension
 TAIL = float(ndtr(-3.0))  # the search is limited to three standard deviations of a Gaussian

@@ -15,11 +15,11 @@ from modelgen.errors import suggestion
 from solver.certification.sets import Distribution, parameters, starts
 from solver.certification.toml_table import TomlTable, read_toml
 from solver.errors import SolverError
+from solver.observer import make_sensing
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import make_sensing
 from solver.plants import PLANTS, make_plant
 from solver.plants.outcome import Rollouts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.runs.kinds import names_to_estimate
 
 #: Specification without a file, and default of every key that a file leaves out.

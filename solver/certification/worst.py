@@ -19,8 +19,8 @@ from modelgen.arrays import Array
 from solver.certification.counterexample import Counterexample, play
 from solver.certification.experiment import Announce, Experiment, failure_bound, noises, told
 from solver.certification.sets import Distribution, domain
+from solver.game import Game
 from solver.game.adversaries import Modulation, make_adversaries
-from solver.game.game import Game
 from solver.plants.outcome import Rollouts, decimals, succeeded
 from solver.streams import Purpose, stream
 from solver.training.solution import Solution

@@ -26,8 +26,8 @@ from solver.plants.outcome import (
     settling_periods,
     summary,
 )
+from solver.problem import Problem
 from solver.problem.parameters import Change, changed_parameters, expanded, is_number, left_all_bounds, names_in
-from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, require_seed
 
 LISTS = ("harsh", "told", "told_estimates", "estimate", "drawn")

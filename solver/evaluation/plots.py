@@ -23,9 +23,9 @@ from modelgen.style.gif import FRAMES, moving_axes, pictures, save_gif
 from solver.errors import SolverError
 from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
 from solver.plants.plant import Nominal
+from solver.problem import Problem
 from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
-from solver.problem.problem import Problem
 from solver.runs.folder import DRAWINGS, FIGURES
 from solver.runs.kinds import told_and_untold
 from solver.runs.metrics import read_metrics

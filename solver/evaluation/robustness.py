@@ -33,8 +33,8 @@ from solver.evaluation.statistics import (
 from solver.jobs.engines import Here, PolicyReference, policy_reference, results
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import require_episodes, rollouts
+from solver.problem import Problem
 from solver.problem.parameters import left_all_bounds
-from solver.problem.problem import Problem
 from solver.runs.kinds import description_of, names_to_estimate
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED, serial_torch

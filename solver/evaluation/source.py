@@ -16,9 +16,9 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
 from solver.policy import Policy
+from solver.problem import Problem
 from solver.problem.domain import numbers_in
 from solver.problem.parameters import Change, at_references
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.kinds import RolloutPolicy

@@ -17,8 +17,8 @@ import torch
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
+from solver.problem import Problem
 from solver.problem.parameters import Relative, changed_parameters
-from solver.problem.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
 from solver.policy import NO_ROTATION
+from solver.problem import Problem
 from solver.problem.domain import by_name, numbers_in
 from solver.problem.parameters import Change, names_in
-from solver.problem.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -29,11 +29,11 @@ from solver.export.c_folder import (
     rotations,
 )
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL
+from solver.observer import Observer, make_sensing, usual_counts
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import Observer, make_sensing, usual_counts
+from solver.problem import Problem
 from solver.problem.context import Context
 from solver.problem.domain import farthest
-from solver.problem.problem import Problem
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.told import Told, told_by

@@ -19,8 +19,8 @@ from modelgen.files import PACKAGE
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
+from solver.problem import Problem
 from solver.problem.domain import farthest
-from solver.problem.problem import Problem
 from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Ensemble
 

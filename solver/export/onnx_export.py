@@ -18,8 +18,8 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.export.onnx_graph import OnnxGraph
+from solver.problem import Problem
 from solver.problem.domain import farthest
-from solver.problem.problem import Problem
 from solver.training.solution import Solution
 from solver.value.family import REACH, Basin, terms
 from solver.value.features import Features

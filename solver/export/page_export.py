@@ -18,12 +18,12 @@ from modelgen.style import CSS
 from solver.errors import SolverError
 from solver.export.js_export import as_json, numbers
 from solver.export.js_export import engine as policy_engine
+from solver.observer import FOUND, PARAMETERS_CHANGE, PUSH, make_sensing, usual_counts
 from solver.observer.observability import ALL, estimated_parameters
-from solver.observer.observer import FOUND, PARAMETERS_CHANGE, PUSH, make_sensing, usual_counts
 from solver.observer.rest import DRIVE, NEWTON, REDUNDANT, largest_shift, leaning
 from solver.plants.harsh import BREAKAWAY, COULOMB, RESTING, SWEEPS, Harsh, Harshness, noise_of
 from solver.plants.outcome import settling_periods, tolerances
-from solver.problem.problem import UNIFORM, Problem
+from solver.problem import UNIFORM, Problem
 from solver.training.solution import Solution
 
 FOLDER = Path(__file__).parent / "page"

@@ -12,7 +12,7 @@ from torch import Tensor
 from solver.fvi.fit import Fitter
 from solver.fvi.states import StateSource
 from solver.fvi.targets import Step, value_targets
-from solver.game.game import Game
+from solver.game import Game
 from solver.plants.outcome import controller
 from solver.streams import Purpose
 from solver.value.frozen import FrozenValue

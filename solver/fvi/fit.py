@@ -19,7 +19,7 @@ from torch import Tensor
 from solver.fvi.targets import Step
 from solver.parallel import Replayed, SideBySide, run_side_by_side
 from solver.plants.outcome import sample_starts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose
 from solver.value.fitting import LossGradient, Optimiser, Samples
 from solver.value.frozen import FrozenValue

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from solver.local.basin import near_target
 from solver.plants.outcome import Controller, rollouts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.value.family import Basin, BasinFamily
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from solver.game import ClosedFormPolicy, Game
 from solver.game.adversaries import Adversary, Modulation
-from solver.game.game import ClosedFormPolicy, Game
 from solver.game.policies import CLOSED_FORM, Hold
 from solver.parallel import Replayed
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.streams import Purpose, stream
 from solver.value.frozen import FrozenValue, ValueFunction
 

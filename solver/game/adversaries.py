@@ -19,7 +19,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.observer.observability import remaining_error
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 SMALLEST_NORM = 1e-12  # a row with a smaller norm is shortened towards zero, because it has no direction
 

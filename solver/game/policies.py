@@ -25,9 +25,9 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.game.game import ClosedFormPolicy, Response
+from solver.game import ClosedFormPolicy, Response
+from solver.problem import Problem
 from solver.problem.action_cost import TensorActionCost
-from solver.problem.problem import Problem
 from solver.value.features import times
 from solver.value.frozen import ValueFunction
 

@@ -24,10 +24,10 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES
 from solver.errors import SolverError
-from solver.observer.observer import usual_counts
+from solver.observer import usual_counts
 from solver.plants.episodes import Array, Episodes, Observation, features, require_observation
+from solver.problem import Problem, StartDistribution
 from solver.problem.parameters import GivenRanges, is_whole, resolve
-from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 
 try:

@@ -17,10 +17,10 @@ from torch import Tensor
 from modelgen.metadata import Rotation
 from solver.errors import SolverError
 from solver.plants.episodes import Observation, episode_actions, require_observation
+from solver.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.geometry import angles_within, matrix_entries, product_entries
 from solver.problem.integrator import steps_within
 from solver.problem.parameters import GivenRanges, is_whole, resolve
-from solver.problem.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.robots import load_robot
 from solver.value.family import TURN
 

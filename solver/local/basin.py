@@ -21,7 +21,7 @@ from solver.errors import SolverError
 from solver.game.policies import Hold
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.value.family import REACH, Basin, BasinFamily, composed, crossing, exponents, factored, terms
 from solver.value.features import times
 

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.observer.observer import Observer, Sensing, Transition, make_sensing, transition, usual_counts
+from solver.observer import Observer, Sensing, Transition, make_sensing, transition, usual_counts
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 
 ALL = "all"  # in place of names: every parameter that has bounds and is observable
 SECONDS, ROLLOUTS, SEED = 2.0, 8, 0  # of the simulated motion in which an observable parameter shows itself

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 DRIVE = 0.1  # of the input limit: largest disturbance of an input that no parameter explains
 NEWTON = 3  # steps to a pose that leans: a force of a tenth of the weight is then balanced to rounding

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn.functional import grid_sample, pad
 
 from solver.errors import SolverError
+from solver.game import ClosedFormPolicy, Game
 from solver.game.adversaries import Modulation
-from solver.game.game import ClosedFormPolicy, Game
 
 GHOSTS = 3  # nodes beyond the edge that a WENO difference needs
 #: By five slopes from the left: second differences and slopes of three parabolas through three of them each, whose

@@ -22,8 +22,8 @@ from solver.oracles.search import search
 from solver.oracles.trajectory import FirstMotion, PlannedMotion, require_within
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.plants.plant import Nominal
+from solver.problem import UNIFORM, Problem
 from solver.problem.parameters import Change, at_references, changed_parameters
-from solver.problem.problem import UNIFORM, Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_rollout_policy, told_and_untold
 from solver.runs.shipped import names, run_folder

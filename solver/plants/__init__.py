@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from solver.plants.plant import Plant, PlantModule, Seeds
-    from solver.problem.problem import Problem
+    from solver.problem import Problem
 
     PlantName = str
 else:

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.plants.outcome import settling_periods, succeeded
+from solver.problem import Problem, StartDistribution
 from solver.problem.geometry import ENTRIES, matrix
 from solver.problem.integrator import integrate_period, steps_within
 from solver.problem.parameters import is_number, is_whole
-from solver.problem.problem import Problem, StartDistribution
 
 Array = NDArray[Any]
 INFORMATION = ("is_success", "state_cost", "action_cost")  # what `step` returns with the reward

@@ -14,10 +14,10 @@ from modelgen.commandline import decimal
 from modelgen.errors import suggestion
 from modelgen.tangent import Tangent
 from solver.errors import SolverError
-from solver.observer.observer import Sensing, make_sensing, usual_counts
+from solver.observer import Sensing, make_sensing, usual_counts
 from solver.plants.plant import Seeds, Simulation
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period, steps_for
-from solver.problem.problem import Problem
 
 CROSSING = 4e-3  # s, time of the unloaded drive across its gap at full input: 0.5 degrees at 1100 rad/s^2
 BREAKAWAY = 0.05  # of the input limit: input below which a joint stays at rest

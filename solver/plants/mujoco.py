@@ -23,9 +23,9 @@ from torch import Tensor
 from modelgen.arrays import Array
 from modelgen.engines.mujoco import ASSETS, read
 from solver.errors import SolverError
-from solver.observer.observer import Sensing, make_sensing
+from solver.observer import Sensing, make_sensing
 from solver.plants.plant import Seeds, Simulation
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 SMALLEST = 1e-14  # kg m^2, used instead of a zero inertia, which MuJoCo rejects
 

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.game.policies import CLOSED_FORM, Hold
+from solver.observer import Observer, Sensing
 from solver.observer.observability import UnknownDelay, make_observer
-from solver.observer.observer import Observer, Sensing
 from solver.observer.rest import rest_apart
 from solver.parallel import Replayed
 from solver.plants.plant import Nominal, Plant
+from solver.problem import Problem
 from solver.problem.geometry import conjugate, product
 from solver.problem.parameters import is_whole
-from solver.problem.problem import Problem
 from solver.value.frozen import ValueFunction
 
 SETTLED = 0.5  # s, end of a rollout in which a success stays at the target,

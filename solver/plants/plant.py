@@ -14,10 +14,10 @@ from typing import Protocol
 
 from torch import Tensor
 
-from solver.observer.observer import Sensing, make_sensing
+from solver.observer import Sensing, make_sensing
 from solver.parallel import Replayed
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period, steps_for
-from solver.problem.problem import Problem
 
 Seeds = int | Sequence[int]  # of a plant's noise: one for all rollouts, or one for each of equal parts of them
 

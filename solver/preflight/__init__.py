@@ -25,9 +25,9 @@ from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, st
 from solver.oracles.trajectory import NonlinearProgram, PlannedMotion
 from solver.plants.outcome import rollouts, succeeded, tolerances, without_input
 from solver.preflight.warnings import forewarnings
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.identified import IdentifiedSet
-from solver.problem.problem import Problem
 from solver.problem.robots import require_current
 from solver.training.solution import RunDescription
 

@@ -15,9 +15,9 @@ from solver.game.adversaries import Adversary, Hamiltonian, make_adversaries
 from solver.local.basin import REST
 from solver.local.linearization import crossing_time, linearization, time_scale, unstable_directions
 from solver.plants.outcome import ANGLE, tolerances
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.identified import IdentifiedSet
-from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 from solver.training.settings import Settings
 from solver.value.features import times

@@ -20,7 +20,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
-    from solver.problem.problem import Problem
+    from solver.problem import Problem
 
 Field = Callable[[Tensor], Tensor]  # from states (N, n) to their rates (N, n) or their costs (N,)
 

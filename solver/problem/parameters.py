@@ -16,8 +16,8 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Parameter
 from solver.errors import SolverError
+from solver.problem import Problem
 from solver.problem.context import Given
-from solver.problem.problem import Problem
 
 TOLD = "told"  # in place of names: all parameters that the policy is told
 ALL = "all"  # in place of a name: the parameters with an effect of at least MATTERS, as many as may be told

@@ -20,8 +20,8 @@ from modelgen.errors import in_shell, suggestion, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
+from solver.problem import Problem
 from solver.problem.parameters import TOLD, Change, expanded, names_in, require_told_names
-from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped

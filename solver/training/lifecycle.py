@@ -22,10 +22,10 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Adversary, ToldAdversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
+from solver.problem import Problem
 from solver.problem.identified import IdentifiedSet
 from solver.problem.identified import read as read_identified
 from solver.problem.parameters import Change, GivenRanges, resolve
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
 from solver.runs.folder import CHECKPOINT, RUN, save_checkpoint, save_description

@@ -45,7 +45,7 @@ from solver.plants.outcome import (
     until_rest,
     without_input,
 )
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.streams import SELECTION_SEED, Purpose, stream
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings

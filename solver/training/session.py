@@ -18,11 +18,11 @@ from solver.errors import DivergenceError, SolverError
 from solver.fvi.algorithm import Iteration, value_iteration
 from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
-from solver.game.game import Game
+from solver.game import Game
 from solver.local.basin import find_basin
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.identified import IdentifiedSet
-from solver.problem.problem import Problem
 from solver.streams import serial_torch
 from solver.training.schedule import Convergence, Schedule
 from solver.training.selection import Polish, Selection

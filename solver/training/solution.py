@@ -15,10 +15,10 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.policies import require_reaction_periods
 from solver.plants.outcome import Controller, controller
+from solver.problem import Problem
 from solver.problem.context import Context, Given
 from solver.problem.identified import IdentifiedSet
 from solver.problem.parameters import Change, changed_parameters, require_told_names
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact
 from solver.runs import folder as files

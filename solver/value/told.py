@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from modelgen.metadata import Parameter
+from solver.problem import Problem
 from solver.problem.context import Context
-from solver.problem.problem import Problem
 from solver.value.family import REACH, BasinFamily
 from solver.value.network import Ensemble
 

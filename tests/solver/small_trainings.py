@@ -16,8 +16,8 @@ from modelgen.cli import main as modelgen
 from modelgen.loader import CompiledRobot
 from solver.lab.baselines.settings import BaselineRun, BaselineSettings
 from solver.plants.outcome import Controller, Ended, rollouts, until_rest
+from solver.problem import Problem
 from solver.problem.context import Given
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.metrics import Report

@@ -14,7 +14,7 @@ import torch
 
 import solver
 from solver.cli import PROGRAM, main
-from solver.observer.observer import Observer
+from solver.observer import Observer
 from solver.plants import make_plant
 from solver.plants.harsh import EFFECTS
 from solver.plants.outcome import rollouts, sample_starts, summary

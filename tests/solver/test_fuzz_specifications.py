@@ -19,8 +19,8 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from solver.certification import counterexample, specification
 from solver.lab import sweeps
+from solver.problem import Problem
 from solver.problem import identified as sets
-from solver.problem.problem import Problem
 from tests.modelgen.support.cases import fuzzed
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
 from tests.modelgen.support.identified_files import identified

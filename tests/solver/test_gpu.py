@@ -15,13 +15,12 @@ import torch
 from solver.fvi import fit as fit_module
 from solver.fvi.fit import FitPlan, fit_ensemble
 from solver.fvi.targets import Lookahead, chunk_targets
-from solver.game import policies
+from solver.game import Game, policies
 from solver.game.adversaries import ActionAdversary, Modulation, make_adversaries
-from solver.game.game import Game
 from solver.game.policies import Hold
 from solver.parallel import Replayed
 from solver.plants.outcome import controller, rollouts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.lifecycle import load_rollout_policy, resume
 from solver.training.settings import Settings

@@ -26,8 +26,8 @@ from solver.export.distilled.cost import (
 )
 from solver.export.distilled.network import CLOSE, LAYERS, SmallNetwork, controller, emit
 from solver.export.distilled.regression import Effort, compare, distil, require_small_loss, table
+from solver.observer import make_sensing, usual_counts
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import make_sensing, usual_counts
 from solver.streams import require_seed
 from solver.training.solution import Solution
 

@@ -32,7 +32,7 @@ from solver.export.distilled.cost import Cost
 from solver.plants import make_plant
 from solver.plants.harsh import possible_effects
 from solver.plants.outcome import rollouts, sample_starts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.solution import Solution
 
 COMPILER = "arm-none-eabi-gcc"

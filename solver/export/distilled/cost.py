@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.distilled.network import LAYERS
+from solver.problem import Problem
 from solver.problem.integrator import steps_estimating
-from solver.problem.problem import Problem
 from solver.value.family import exponents
 
 WIDTHS = (64, 48, 40, 32, 24, 16, 8)

@@ -29,7 +29,7 @@ from solver.export.c_export import UNTOLD, told_fields
 from solver.export.c_folder import domain, feature_map, filled, header, listed, names, replay, rotations
 from solver.export.c_folder import facts as header_facts
 from solver.plants.outcome import Controller
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.value.family import terms
 from solver.value.features import Features
 

@@ -21,12 +21,12 @@ from torch.nn.functional import smooth_l1_loss
 from solver.errors import SolverError
 from solver.export.distilled.network import GainPolynomial, SmallNetwork, argument_scale, controller
 from solver.fvi.states import Mixture, StateSource
-from solver.game.game import ClosedFormPolicy
+from solver.game import ClosedFormPolicy
 from solver.plants import make_plant
 from solver.plants.harsh import possible_effects
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
+from solver.problem import Problem
 from solver.problem.parameters import left_all_bounds
-from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.training.solution import Solution
 from solver.value.family import exponents, terms

@@ -1,5 +1,5 @@
 // The observer of one robot with encoders: an extended Kalman filter of its states, of a disturbance of every input and of
-// chosen parameters. Formulas, names and references as in solver.observer.observer; `run.observer` holds its numbers.
+// chosen parameters. Formulas, names and references as in solver.observer; `run.observer` holds its numbers.
 // confine(y): holds a state in the domain. target: of the present references. reset({ delay, noise, estimated, theta }):
 // begins anew, with the delay of the drive in control periods, the deviations of the noise of positions, the estimated
 // parameters and the first ones.

@@ -249,7 +249,7 @@ function turnBy(vector) {
   return [Math.cos(angle / 2), ...vector.map((each) => each * (angle > 1e-6 ? Math.sin(angle / 2) / angle : 0.5))];
 }
 
-// The start number `index` of the task's own distribution: as solver.problem.problem.sample_starts. theta: parameters, with
+// The start number `index` of the task's own distribution: as solver.problem.sample_starts. theta: parameters, with
 // which the references and what it follows move it.
 function drawnStart(facts, index, theta, follows = []) {
   const random = normals(1000 + index), { start_mean: mean, start_deviation: deviation, references } = facts.task;

@@ -36,7 +36,7 @@ from solver.oracles.limit import design
 from solver.oracles.search import search
 from solver.oracles.trajectory import NonlinearProgram, PlannedMotion
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
 from solver.runs import artifact
 from solver.runs.folder import RUN, load_checkpoint, save_checkpoint

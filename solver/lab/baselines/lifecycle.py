@@ -38,7 +38,7 @@ from solver.lab.baselines.stable_baselines import contents, fill, follow_schedul
 from solver.local.linearization import linearization, time_scale
 from solver.plants.episodes import features
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact
 from solver.runs.folder import RUN, load_checkpoint, save_checkpoint

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from modelgen.commandline import Range
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.problem.problem import StartDistribution
+from solver.problem import StartDistribution
 from solver.problem.robots import require_current
 from solver.runs import artifact
 from solver.runs.folder import RUN

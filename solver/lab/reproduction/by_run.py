@@ -29,7 +29,7 @@ from solver.lab.reproduction.results_page import NONE, Page, missing, read_rows
 from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy

@@ -19,8 +19,8 @@ from solver.evaluation.statistics import ParameterRange
 from solver.game.adversaries import ADVERSARIES
 from solver.lab.baselines.settings import LETTERS
 from solver.plants import PlantName
+from solver.problem import StartDistribution
 from solver.problem.parameters import ALL
-from solver.problem.problem import StartDistribution
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
 from solver.training.settings import fast

@@ -20,9 +20,9 @@ from modelgen.derivation.mechanics import mechanics_expressions
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.engines import builder
 from modelgen.engines.comparison import compare
-from solver.observer.observer import Observer, make_sensing, usual_counts
+from solver.observer import Observer, make_sensing, usual_counts
 from solver.plants.outcome import succeeded, tolerances
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from tests.modelgen.support.cases import CASES
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.engines import differences
 from modelgen.engines.comparison import Pair, compare, judged
-from modelgen.engines.engine import differences
 from modelgen.engines.expressions import Expressions
 from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError

@@ -14,7 +14,7 @@ from modelgen import engines
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.mechanics import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.engines.engine import differences
+from modelgen.engines import differences
 from tests.modelgen.support.cases import CASES
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees

@@ -25,7 +25,7 @@ from solver.certification.specification import Conditions, FailureRule
 from solver.cli import main
 from solver.errors import SolverError
 from solver.jobs.engines import policy_reference
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import Purpose
 

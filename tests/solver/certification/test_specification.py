@@ -16,9 +16,9 @@ from scipy.spatial.transform import Rotation
 from modelgen.loader import CompiledRobot
 from solver.certification.specification import USUAL, read
 from solver.errors import SolverError
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.parameters import resolve
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from tests.modelgen.support.identified_files import identified

@@ -19,11 +19,11 @@ from matplotlib.figure import Figure
 from solver.errors import SolverError
 from solver.evaluation import plots
 from solver.evaluation.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
-from solver.game.game import ClosedFormPolicy
+from solver.game import ClosedFormPolicy
 from solver.plants.outcome import Rollouts, controller, rollouts
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative
-from solver.problem.problem import Problem
 from solver.runs.folder import METRICS
 from solver.runs.metrics import read_metrics
 from solver.training.settings import Settings

@@ -15,10 +15,10 @@ import solver
 from modelgen.loader import CompiledRobot
 from solver.controller import PositionController
 from solver.errors import SolverError
-from solver.observer.observer import make_sensing
+from solver.observer import make_sensing
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.runs import kinds
 
 

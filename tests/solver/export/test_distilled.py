@@ -23,10 +23,10 @@ from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budge
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import DistillationLoss, Effort, compare, distil, require_small_loss
 from solver.game.policies import Hold
+from solver.observer import make_sensing, usual_counts
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import make_sensing, usual_counts
 from solver.plants.harsh import possible_effects
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.solution import Solution, load_solution
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 

@@ -16,7 +16,7 @@ from solver.export.distilled import regression
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.regression import target_gain
 from solver.plants.outcome import Controller
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.solution import load_solution
 from solver.value.features import Features
 

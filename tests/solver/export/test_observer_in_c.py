@@ -22,12 +22,12 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels, listed
+from solver.observer import Observer
 from solver.observer.observability import make_observer
-from solver.observer.observer import Observer
 from solver.observer.rest import shift
 from solver.plants.harsh import Harsh, Harshness
+from solver.problem import Problem
 from solver.problem.context import Given
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 from tests.solver.references import lean

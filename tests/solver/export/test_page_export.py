@@ -19,14 +19,14 @@ from modelgen.cli import main as build
 from solver.export.js_export import numbers
 from solver.export.page_export import FOLDER, emit, engine, observing
 from solver.game.policies import Hold
-from solver.observer.observer import Observer, make_sensing, usual_counts
+from solver.observer import Observer, make_sensing, usual_counts
 from solver.observer.rest import lean
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts, succeeded
 from solver.plants.plant import Nominal
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble

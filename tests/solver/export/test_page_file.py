@@ -18,7 +18,7 @@ from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import FOLDER, emit, engine
 from solver.plants.harsh import noise_of
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.solution import Solution, load_solution
 from tests.modelgen.support.forgery import with_free_text

@@ -25,8 +25,8 @@ from solver.export.distilled.regression import target_gain
 from solver.export.fmu_export import _variables as fmu_variables
 from solver.export.js_export import emit as emit_js
 from solver.game.policies import Hold
+from solver.problem import Problem
 from solver.problem.context import Given
-from solver.problem.problem import Problem
 from solver.training.solution import load_solution
 from solver.value.told import told_by
 from tests.modelgen.support.fmus import Instance, complaints

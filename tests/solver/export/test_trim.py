@@ -21,7 +21,7 @@ from solver.export.page_export import engine
 from solver.game.policies import Hold
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue

@@ -20,9 +20,9 @@ from solver.fvi.algorithm import value_iteration
 from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
 from solver.fvi.targets import value_targets
-from solver.game.game import Game
+from solver.game import Game
 from solver.policy import load_policy
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import Purpose, stream

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.states import MIXTURES, Mixture, StateSource
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.value.family import Basin
 
 Load = Callable[[str], CompiledRobot]

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.targets import Lookahead, chunk_targets, value_targets
+from solver.game import ClosedFormPolicy, Game
 from solver.game.adversaries import Adversary, Modulation, make_adversaries
-from solver.game.game import ClosedFormPolicy, Game
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 

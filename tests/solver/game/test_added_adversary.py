@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
+from solver.game import ClosedFormPolicy, Game
 from solver.game.adversaries import ADVERSARIES, Adversary, Box, Disturbed, Hamiltonian, Modulation, make_adversaries
-from solver.game.game import ClosedFormPolicy, Game
 from solver.oracles.grid import solve
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.training.schedule import Schedule
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings

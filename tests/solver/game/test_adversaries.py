@@ -14,7 +14,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Ball, Box, Ellipsoid, unit_rows
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 P = torch.tensor([[0.5, 0.2, 0.0], [0.2, 0.3, -0.1], [0.0, -0.1, 0.2]])

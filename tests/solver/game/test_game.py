@@ -17,6 +17,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game import ClosedFormPolicy, Game, Move
 from solver.game.adversaries import (
     ActionAdversary,
     Disturbed,
@@ -27,11 +28,10 @@ from solver.game.adversaries import (
     ToldAdversary,
     make_adversaries,
 )
-from solver.game.game import ClosedFormPolicy, Game, Move
 from solver.observer.observability import remaining_error
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]

@@ -16,12 +16,12 @@ import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.fvi.targets import Lookahead, chunk_targets
+from solver.game import ClosedFormPolicy, Game
 from solver.game.adversaries import Modulation, ParameterAdversary
-from solver.game.game import ClosedFormPolicy, Game
 from solver.game.policies import Hold, _contracted, _one_input, _semidefinite
 from solver.plants.outcome import Controller, controller, rollouts
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.runs.metrics import read_metrics
 from solver.streams import SELECTION_SEED
 from solver.training.settings import make_settings

@@ -12,7 +12,7 @@ import torch
 from modelgen import Quadratic, Robot
 from modelgen.builder import build_artifact
 from solver.errors import SolverError
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.references import lean, standing
 

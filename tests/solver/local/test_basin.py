@@ -16,8 +16,8 @@ from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.settings import make_settings
 from solver.training.solution import make_ensemble

@@ -12,12 +12,12 @@ from torch import Tensor
 import modelgen
 from modelgen import Quadratic, Robot
 from modelgen.loader import CompiledRobot
+from solver.game import Game, Move
 from solver.game.adversaries import Disturbed
-from solver.game.game import Game, Move
 from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin
 from solver.plants.outcome import controller, rollouts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.session import Session, workers_of
 from solver.training.settings import make_settings
 from solver.value.family import Basin

@@ -9,7 +9,7 @@ from scipy.linalg import expm
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import FOUND, PARAMETERS_CHANGE, PUSH
+from solver.observer import FOUND, PARAMETERS_CHANGE, PUSH
 from solver.observer.rest import DRIVE
 
 

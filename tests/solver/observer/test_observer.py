@@ -12,12 +12,12 @@ from scipy.stats import chi2
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import FOUND, PUSH, Observer, make_sensing, usual_counts
+from solver.observer import FOUND, PUSH, Observer, make_sensing, usual_counts
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts
 from solver.plants.plant import Nominal, Plant
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.observer.linear_filter import LinearFilter
 

@@ -23,8 +23,7 @@ from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
 from solver.jobs.engines import policy_reference
-from solver.observer.observability import UNKNOWN, estimated_parameters
-from solver.observer.observer import (
+from solver.observer import (
     FOUND,
     PARAMETERS_CHANGE,
     Observer,
@@ -32,13 +31,14 @@ from solver.observer.observer import (
     make_sensing,
     usual_counts,
 )
+from solver.observer.observability import UNKNOWN, estimated_parameters
 from solver.observer.rest import largest_disturbance, lean, leaning, shift
 from solver.plants.episodes import Episodes
 from solver.plants.outcome import succeeded
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.conftest import SLIDER
 from tests.solver.observer.linear_filter import ParameterFilter

@@ -14,11 +14,11 @@ from torch import Tensor
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.observer import PUSH, Observer, make_sensing
 from solver.observer.observability import make_observer
-from solver.observer.observer import PUSH, Observer, make_sensing
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts, without_input
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 pytestmark = pytest.mark.slow
 

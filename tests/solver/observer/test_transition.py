@@ -11,9 +11,9 @@ import torch
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import transition
+from solver.observer import transition
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 STEP = 1e-5

@@ -13,10 +13,10 @@ import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
+from solver.observer import Observer
 from solver.observer.observability import UnknownDelay
-from solver.observer.observer import Observer
 from solver.plants.harsh import Harsh, Harshness
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 pytestmark = pytest.mark.slow
 

@@ -15,11 +15,11 @@ from scipy.linalg import solve_continuous_are
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game import Game
 from solver.game.adversaries import make_adversaries
-from solver.game.game import Game
 from solver.oracles.grid import one_sided, solve
 from solver.policy import load_value
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.settings import Settings
 from tests.solver.small_trainings import start, unjudged
 

@@ -25,8 +25,8 @@ from solver.errors import SolverError
 from solver.oracles.limit import design
 from solver.oracles.search import idle, random_motions, straight
 from solver.oracles.trajectory import NonlinearProgram
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from tests.solver.oracles.linear_quadratic import riccati
 
 

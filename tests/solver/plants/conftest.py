@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from modelgen.loader import CompiledRobot
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 

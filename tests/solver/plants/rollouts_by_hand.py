@@ -10,7 +10,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.plants.plant import Plant
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.observer.observer import COUNTS_PER_TURN, LENGTH_COUNT
+from solver.observer import COUNTS_PER_TURN, LENGTH_COUNT
 from solver.plants.harsh import (
     BREAKAWAY,
     COULOMB,
@@ -31,8 +31,8 @@ from solver.plants.harsh import (
 )
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal, Plant
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from tests.closeness import assert_close
 from tests.solver.export.test_observer_in_c import wheel
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped

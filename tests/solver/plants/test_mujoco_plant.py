@@ -13,7 +13,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants import make_plant, mujoco
 from solver.plants.outcome import rollouts, sample_starts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 

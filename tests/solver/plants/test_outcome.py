@@ -24,7 +24,7 @@ from solver.plants.outcome import (
     without_input,
 )
 from solver.plants.plant import Nominal
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.training.solution import load_solution
 
 Load = Callable[[str], CompiledRobot]

@@ -17,7 +17,7 @@ from solver.plants import PlantName, make_plant
 from solver.plants.harsh import EFFECTS, Harsh, Harshness, harshness
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved
 

@@ -17,7 +17,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.plants.plant import Nominal
-from solver.problem.problem import Problem
+from solver.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 

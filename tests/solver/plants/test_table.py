@@ -14,7 +14,7 @@ from torch import Tensor
 import solver
 from solver.plants import PLANTS, all_effects, make_plant
 from solver.plants.plant import Nominal, Plant, Simulation
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.runs.kinds import load_rollout_policy
 from tests.closeness import assert_close
 

@@ -17,7 +17,7 @@ from solver.oracles.search import PERIODS
 from solver.oracles.trajectory import FirstMotion, NonlinearProgram, PlannedMotion
 from solver.plants.plant import Nominal
 from solver.preflight import GUESSES, Preview, preflight, preview, previewed
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.lifecycle import describe
 

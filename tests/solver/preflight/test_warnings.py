@@ -17,8 +17,8 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Reference
 from solver.local.linearization import linearization
 from solver.preflight.warnings import forewarnings
+from solver.problem import Problem
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.training.settings import make_settings
 from tests.solver.references import limited_body, slide
 

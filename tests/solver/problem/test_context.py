@@ -15,13 +15,13 @@ from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.commands.changes import read_given
 from solver.errors import SolverError
+from solver.game import Game
 from solver.game.adversaries import Modulation, make_adversaries
-from solver.game.game import Game
 from solver.game.policies import Hold
 from solver.plants.outcome import controller, rollouts
+from solver.problem import Problem
 from solver.problem.context import Context, Given
 from solver.problem.parameters import MATTERS, effects, resolve
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.closeness import assert_close
 

@@ -15,8 +15,8 @@ from modelgen.metadata import Metadata
 from modelgen.tangent import Tangent
 from solver.evaluation import held_names
 from solver.plants.outcome import succeeded
+from solver.problem import Problem
 from solver.problem.geometry import Geometry, exponential, matrix, turns_within, uniform
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 
 

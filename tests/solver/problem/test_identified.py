@@ -23,8 +23,8 @@ from solver.errors import SolverError
 from solver.export.c_export import emit
 from solver.game.adversaries import ActionAdversary, ObservationAdversary, ParameterAdversary
 from solver.preflight import require_controllable
+from solver.problem import Problem
 from solver.problem.identified import IdentifiedSet, read
-from solver.problem.problem import Problem
 from solver.training.solution import load_run, load_solution
 from tests.modelgen.support.identified_files import identified as content
 

@@ -18,16 +18,16 @@ import modelgen
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game import Game
 from solver.game.adversaries import ParameterAdversary
-from solver.game.game import Game
-from solver.observer.observer import Observer, make_sensing
+from solver.observer import Observer, make_sensing
 from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.episodes import Episodes
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.plant import Nominal
+from solver.problem import Problem
 from solver.problem.integrator import Euler, RungeKutta, integrate_period, steps_for
 from solver.problem.parameters import resolve
-from solver.problem.problem import Problem
 from tests.closeness import assert_close
 from tests.modelgen.support.declared import TASK, cart
 

@@ -17,13 +17,13 @@ from modelgen import Quadratic, Robot
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
-from solver.observer.observer import Observer, make_sensing, usual_counts
+from solver.observer import Observer, make_sensing, usual_counts
 from solver.plants.harsh import Harsh, Harshness, Sensors
 from solver.plants.outcome import settling_periods, succeeded, tolerances
 from solver.preflight.warnings import forewarnings
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 from solver.training.settings import make_settings
 from tests.solver.references import unicycle

@@ -14,8 +14,8 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from solver.commands.changes import read_changes, read_given
 from solver.errors import SolverError
+from solver.problem import Problem
 from solver.problem.parameters import Relative, changed_parameters, in_words
-from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 

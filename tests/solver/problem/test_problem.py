@@ -13,7 +13,7 @@ import torch
 import solver
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]

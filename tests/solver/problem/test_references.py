@@ -15,18 +15,18 @@ from scipy.linalg import solve_continuous_are
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.statistics import ParameterRange, make_box
+from solver.game import Game
 from solver.game.adversaries import Modulation, make_adversaries
-from solver.game.game import Game
 from solver.game.policies import Hold
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.local.basin import find_basin, near_target, shell
+from solver.observer import make_sensing
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import make_sensing
 from solver.observer.rest import largest_disturbance
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Jumps, controller, rollouts, settling_periods, succeeded
+from solver.problem import Problem
 from solver.problem.parameters import resolve
-from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import make_ensemble
 from solver.value.family import BasinFamily

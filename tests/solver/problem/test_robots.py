@@ -17,7 +17,7 @@ from solver.errors import SolverError
 from solver.plants.mujoco import MuJoCoPlant
 from solver.plants.outcome import rollouts, succeeded
 from solver.preflight.warnings import forewarnings
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import largest_rates
 from solver.training.settings import make_settings
 

@@ -21,7 +21,7 @@ from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts, without_input
 from solver.preflight import _obstacle
 from solver.preflight.warnings import _not_at_rest
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.family import Basin
 

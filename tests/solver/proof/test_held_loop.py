@@ -16,7 +16,7 @@ from modelgen import LogCos, Robot
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import HeldPolicy, Step
 from solver.proof.period import Cells, one_period

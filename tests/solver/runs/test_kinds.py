@@ -19,8 +19,8 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
 from solver.plants.outcome import rollouts, sample_starts, summary
+from solver.problem import Problem
 from solver.problem.parameters import Change
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.folder import CHECKPOINT, METRICS, load_checkpoint, load_description, save_checkpoint, save_description

@@ -27,9 +27,9 @@ from solver.oracles.limit import find_limit
 from solver.plants import make_plant
 from solver.plants.outcome import controller, rollouts
 from solver.preflight import weak_corners
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.parameters import Relative
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import KINDS, load_rollout_policy, start
 from solver.runs.metrics import read_metrics

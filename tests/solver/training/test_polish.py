@@ -18,7 +18,7 @@ from solver.errors import SolverError
 from solver.fvi.algorithm import Iteration
 from solver.fvi.states import StateSource
 from solver.plants.outcome import rollouts, sample_starts, until_rest, without_input
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.runs.metrics import read_metrics
 from solver.training import selection as selection_module
 from solver.training.lifecycle import resume

@@ -15,7 +15,7 @@ from modelgen.loader import CompiledRobot
 from solver.fvi.algorithm import Iteration
 from solver.plants.outcome import Ended, rollouts, sample_starts, until_rest
 from solver.plants.plant import Nominal
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from solver.fvi.fit import Fitter
 from solver.fvi.targets import Step
+from solver.game import Game
 from solver.game.adversaries import make_adversaries
-from solver.game.game import Game
 from solver.oracles.grid import solve
 from solver.plants.outcome import controller, rollouts, sample_starts
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from solver.training.session import Session, workers_of

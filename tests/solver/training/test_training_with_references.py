@@ -25,8 +25,8 @@ from solver.jobs.engines import policy_reference
 from solver.lab.reproduction import runs
 from solver.lab.sweeps import read as read_sweep
 from solver.plants.outcome import Rollouts, controller, rollouts
+from solver.problem import Problem
 from solver.problem.parameters import changed_parameters, resolve
-from solver.problem.problem import Problem
 from solver.runs.kinds import KINDS, names_to_estimate, start
 from solver.streams import Purpose
 from solver.training.lifecycle import plan

@@ -19,9 +19,9 @@ from solver.errors import SolverError
 from solver.game.policies import Hold
 from solver.local import basin as basins
 from solver.local.basin import find_basin, near_target, shell
+from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.parameters import resolve
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.family import BasinFamily, crossing, exponents, terms
 from solver.value.fitting import Adam, LossGradient, Samples

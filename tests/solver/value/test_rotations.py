@@ -10,7 +10,7 @@ from modelgen.tangent import Tangent
 from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.local.linearization import linearization
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.settings import Settings
 from solver.training.solution import make_ensemble

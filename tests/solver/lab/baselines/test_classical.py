@@ -28,7 +28,7 @@ from solver.lab.baselines.classical import (
 )
 from solver.local.linearization import linearization
 from solver.oracles.trajectory import PlannedMotion
-from solver.problem.problem import Problem
+from solver.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.folder import load_checkpoint
 from solver.runs.kinds import load_rollout_policy

@@ -16,8 +16,8 @@ from solver.gym.stable_baselines import Environments
 from solver.lab.baselines.settings import baseline_settings
 from solver.lab.baselines.stable_baselines import Scaled
 from solver.plants.outcome import rollouts
+from solver.problem import Problem
 from solver.problem.parameters import Relative
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 
 pytestmark = pytest.mark.slow
