@@ -1,9 +1,9 @@
 """Other engines, with which artifacts are compared: their interface, and the tree of numbers that they build from.
 
-To add an engine, add a file and a line in `ENGINES`. The file of an engine has two functions. `load(path, metadata) -> Engine` reads a robot in the engine's own format and
-finds its coordinates and inputs by name. It raises ModelError if the robot cannot be compared. `build(tree) -> Engine`
-makes a mechanism from a `Tree` of numbers; its inputs are generalized forces. Neither needs SymPy. `expressions` makes
-the tree from a model file, with SymPy.
+To add an engine, add a file and a line in `ENGINES`. The file of an engine has two functions. `load(path, metadata) ->
+Engine` reads a robot in the engine's own format and finds its coordinates and inputs by name. It raises ModelError if
+the robot cannot be compared. `build(tree) -> Engine` makes a mechanism from a `Tree` of numbers; its inputs are
+generalized forces. Neither needs SymPy. `expressions` makes the tree from a model file, with SymPy.
 """
 
 from __future__ import annotations
