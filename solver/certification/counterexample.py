@@ -72,7 +72,7 @@ def checkpoint_hash(run: str | Path) -> str:
 def play(run: str | Path, experiment: Experiment, x: Tensor, theta: Tensor, noise: int) -> Counterexample:
     """Counterexample from one start x (n,) with theta (p,). In a batch, the last digits may differ."""
     spec, robot = experiment.specification, experiment.problem.robot
-    problem, act, _ = experiment.policy.load(contexts=True)
+    problem, act, _ = experiment.policy.load()
     result = roll_out(problem, act, spec.conditions, x[None], theta[None], noise)
     return Counterexample(
         run=str(run) if is_shipped(run) else str(Path(run).resolve()),

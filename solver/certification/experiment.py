@@ -79,7 +79,7 @@ def portion(
     """Returns (N,) and failures (N,) of rollouts from x (N, n) with theta (N, p), both float32: the function of a
     job."""
     with serial_torch():
-        problem, act, _ = policy.load(contexts=True)
+        problem, act, _ = policy.load()
         result = roll_out(problem, act, conditions, torch.from_numpy(x), torch.from_numpy(theta), noise)
         return result.returns.double().numpy(), failure.failed(result)
 
@@ -100,7 +100,7 @@ class Experiment:
         at_once: int = 512,
     ) -> None:
         self.policy, self.executor, self.at_once = policy, executor or Here(), at_once
-        self.problem, _, self.label = policy.load(contexts=True)
+        self.problem, _, self.label = policy.load()
         self.specification = read(specification, self.problem, policy.run)
 
     def outcomes(

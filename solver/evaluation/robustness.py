@@ -229,10 +229,9 @@ def submit(
 
 def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
-    description, points = description_of(reference.run), torch.from_numpy(theta)
-    references = description.reference_names
+    references, points = description_of(reference.run).reference_names, torch.from_numpy(theta)
     with serial_torch():
-        problem, act, _ = reference.load(contexts=bool(description.told_names))
+        problem, act, _ = reference.load()
         begin = [
             begun(problem, point, problem.theta if trial.blind else point, references, trial.episodes, trial.seed)
             for point in points

@@ -252,12 +252,12 @@ class PolicyReference:
     versions: tuple[tuple[str, str], ...]  # of the submitting machine
     host: str  # the submitting machine
 
-    def load(self, contexts: bool = False) -> RolloutPolicy:
-        """Policy for rollouts, which takes rows with contexts or is told nominal values. A process loads it once.
+    def load(self) -> RolloutPolicy:
+        """Policy for rollouts, of rows with contexts if it is told parameters. A process loads it once.
 
         Raises SolverError with both hashes if versions, artifact or checkpoint differ from the submitting machine's.
         """
-        return _load(self, contexts)
+        return _load(self)
 
 
 def policy_reference(
@@ -287,7 +287,7 @@ def _checkpoint(folder: Path) -> str:
 
 
 @lru_cache(MOST_LOADED)
-def _load(policy: PolicyReference, contexts: bool) -> RolloutPolicy:
+def _load(policy: PolicyReference) -> RolloutPolicy:
     require_versions(dict(policy.versions))
     checkpoint = _checkpoint(run_folder(policy.run))
     if checkpoint != policy.checkpoint:
@@ -296,7 +296,7 @@ def _load(policy: PolicyReference, contexts: bool) -> RolloutPolicy:
             f"{policy.checkpoint[:12]}: the run is being trained, or this machine sees another folder"
         )
     try:
-        return load_rollout_policy(policy.run, policy.generated, policy.reaction_periods, contexts=contexts)
+        return load_rollout_policy(policy.run, policy.generated, policy.reaction_periods, contexts=True)
     except SolverError as error:
         if socket.gethostname() == policy.host:
             raise
