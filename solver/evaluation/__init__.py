@@ -191,6 +191,7 @@ def roll_out(
         longest_delay=c.longest_delay,
         estimate=estimate,
         jumps=jumps,
+        blind=c.blind,
     )
     if problem.context is not None:
         unknown = set(problem.context.names) - {*source.references} if c.blind else set()

@@ -241,7 +241,8 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
         plant = make_plant(trial.plant, problem, robots, trial.effects, seeds)
         rows = torch.cat([starts for starts, _ in begin])
         estimate = names_to_estimate(reference.run, trial.estimate)
-        result = rollouts(problem, act, rows, plant, trial.seconds, observed=trial.observer, estimate=estimate)
+        how: dict[str, Any] = {"observed": trial.observer, "estimate": estimate, "blind": trial.blind}
+        result = rollouts(problem, act, rows, plant, trial.seconds, **how)
     if problem.context is not None:
         for point in points:
             problem.context.require_within(point, apart_from={*problem.context.names} - {*references})

@@ -197,11 +197,12 @@ def rollouts(
     estimate: Sequence[str] = (),
     jumps: Jumps | None = None,
     leaning: bool = True,
+    blind: bool = False,
 ) -> Rollouts:
     """Rollouts of a controller from the rows x (N, n + k). Its input is held for one control period at a time.
 
-    The controller is told the contexts of the rows in every period, but the observer's estimates, held within the
-    ranges, of the parameters that it estimates. plant: by default the robot that they describe.
+    The controller is told the contexts of the rows in every period, but unless it is blind the observer's estimates,
+    held within the ranges, of the parameters that it estimates. plant: by default the robot that they describe.
     seconds: by default the problem's horizon. observed: the controller gets the estimates of an observer instead of the
     plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
     and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`. jumps: of
@@ -229,7 +230,8 @@ def rollouts(
             measured = simulation.measured
             seen = measured if observer is None else observer.estimate(measured[:, : sensing.entries])
             if observer is not None and observer.parameters is not None:
-                told, seen = problem.told(seen, observer.parameters), observer.upright(seen)
+                told = told if blind else problem.told(seen, observer.parameters)
+                seen = observer.upright(seen)
             u, cost = act(problem.join(seen, told))
             if observer is not None:
                 u = observer.compensate(u)

@@ -317,6 +317,16 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
         solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
 
 
+def test_a_blind_policy_is_not_told_the_estimates(family: Path) -> None:
+    mass = ParameterRange("mass", 1.0, 1.4, 2, added=False)
+    options: dict[str, Any] = {"observer": True, "estimate": ("told",)}
+    (group,) = measure([family], [mass], Trial(episodes=4, blind=True, **options)).groups
+    blind = solver.evaluate(family, parameters={"mass": 1.4}, episodes=4, blind=True, **options)
+    told = solver.evaluate(family, parameters={"mass": 1.4}, episodes=4, **options)
+    assert_close(torch.tensor(group.statistics["return_mean"].value[1]), blind.statistics["return_mean"], 25)
+    assert abs(told.statistics["return_mean"] - blind.statistics["return_mean"]) > 1e-3
+
+
 def test_all_rollouts_of_robustness_last_as_long_as_those_of_the_slowest_family(
     family: Path, finished_run: Path
 ) -> None:
