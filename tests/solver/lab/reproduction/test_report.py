@@ -143,6 +143,27 @@ def _pooled(folders: list[Path], plant: str) -> tuple[Any, Any]:
     return total, action
 
 
+def test_families_join_the_picture_of_an_earlier_call(trained: Path, tmp_path: Path) -> None:
+    """Told the true mass, and told estimates of it: as `solver.evaluate` does, for the time of the task."""
+    carry_out(Options("fig-parameters", runs=trained, out=tmp_path, jobs=1), choice(methods=("rFVI",)))
+    families, runs = choice(methods=("Told", "Estimated")), tmp_path / "runs"
+    train_here(make_plan("fig-parameters", "small", families).trainings, runs)
+    carry_out(Options("fig-parameters", runs=runs, out=tmp_path, jobs=1), families)
+    mass, _ = json.loads((tmp_path / "fig-parameters-small/pendulum.json").read_text())["parameters"]
+    groups = {group["label"]: group for group in mass["groups"]}
+    assert list(groups) == ["rFVI", "Told", "Estimated"]
+    folders = [runs / name for name in groups["Told"]["runs"]]
+    assert groups["Estimated"]["runs"] == groups["Told"]["runs"]
+    k = [round(change, 6) for change in mass["axes"][0]["changes"]].index(1.3)
+    ways: dict[str, Any] = {"Told": {}, "Estimated": {"observer": True, "estimate": ["told"]}}
+    seconds = load_rollout_policy(folders[0]).problem.robot.metadata.task.horizon
+    for label, way in ways.items():
+        changed: dict[str, Any] = {"parameters": {"mass": Relative(1.3)}, "episodes": 3, "seconds": seconds}
+        expected = [evaluate(folder, **changed, **way) for folder in folders]
+        mean = np.mean([each.statistics["return_mean"] for each in expected])
+        assert groups[label]["statistics"]["return_mean"]["value"][k] == pytest.approx(mean, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("experiment", "figures"),
     [
