@@ -14,7 +14,7 @@ from sympy import Expr, Float, ImmutableMatrix, Matrix, Symbol, cos, eye, sin, s
 
 from modelgen.errors import Place, calling_place, mistake
 from modelgen.metadata import RATE
-from modelgen.statement.checker import TIME, number
+from modelgen.statement.checker import number
 
 Kind = Literal["revolute", "prismatic", "quaternion"]
 UNITS = {"revolute": "rad", "prismatic": "m", "quaternion": "1"}
@@ -33,7 +33,7 @@ class Coordinate(Symbol):  # type: ignore[misc]
 
     def diff(self, *symbols: Any, **assumptions: Any) -> Expr:
         """The derivative by symbols. Raises ModelError for one by time, which the symbol does not contain."""
-        if not symbols or str(symbols[0]) in TIME:
+        if not symbols or symbols[0] == Symbol("t"):  # the time of SymPy; what a robot declares is real
             raise mistake(f"`{self.name}` is a symbol and no function of time; write `{self.name}.rate` for its rate.")
         return super().diff(*symbols, **assumptions)
 

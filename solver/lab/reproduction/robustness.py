@@ -75,9 +75,8 @@ def write_parameters(page: Page, runs: Runs, announce: Callable[[str], None]) ->
                 now = _measured(page, robot, labels, estimates, announce)
                 earlier = {each.axes: each for each in results}
                 results = [_merged(each, earlier.get(each.axes), order) for each in now]
+                page.keep({"parameters": [each.to_json() for each in results]}, f"/{robot}.json")
         if results:
-            content = {"parameters": [each.to_json() for each in results]}
-            page.keep(content, f"/{robot}.json")
             found[robot] = results
     page.say("Share of the points with an error of at most 20 % where 95 % of the rollouts succeed:")
     share = {robot: shares(results) for robot, results in found.items()}
