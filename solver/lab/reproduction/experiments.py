@@ -104,8 +104,8 @@ FAMILIES = (
     Method("Estimated", {"algorithm": "rfvi"}, family=True, estimates=True),
 )
 #: What the families of a robot are told. By default the parameters that matter most. With all of those some Furuta
-#: pendulums and acrobots can hardly be controlled, and a motion of the quadrotor does not tell its arm from its inertia:
-#: told are the ones whose errors rFVI does not hold.
+#: pendulums and acrobots can hardly be controlled, and a motion of the quadrotor does not tell its arm from its
+#: inertia: told are the ones whose errors rFVI does not hold.
 GIVEN = {
     "furuta": ("arm_length", "pendulum_length", "torque_constant"),
     "acrobot": ("upper_length", "lower_centre"),
