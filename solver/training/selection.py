@@ -53,6 +53,7 @@ from solver.value.frozen import FrozenValue, ValueFunction
 from solver.value.network import Ensemble
 
 OTHERS = 64  # rollouts on other robots
+NOMINAL = 8  # one of so many starts of a family is the nominal robot's, which is told unless something else is said
 SPREAD = 0.15  # half width of the parameter box of other robots, as a share, if the robot is not identified
 PRICE = 0.05  # largest loss of nominal return by robustness, as a share of the gain over the idle robot
 HELD = 2.0 / 3.0  # weight of a success with a state at its limit
@@ -85,6 +86,17 @@ class Best:
     ensemble: dict[str, Tensor]
 
 
+def starts(problem: Problem, episodes: int) -> Tensor:
+    """Starts (episodes, n + k) of an evaluation; in a family of random robots, and among them the nominal one."""
+    context = problem.context
+    if context is None:
+        return sample_starts(problem, episodes, SELECTION_SEED)
+    c = context.draw(episodes, torch.Generator(device=problem.device).manual_seed(SELECTION_SEED + 1))
+    told = [i for i in range(len(context)) if i not in context.references]
+    c[::NOMINAL, told] = context.of(problem.theta)[told]
+    return sample_starts(problem, episodes, SELECTION_SEED, c)
+
+
 class Selection:
     """Evaluates the value function when an evaluation is due, and keeps the best."""
 
@@ -92,7 +104,7 @@ class Selection:
         self.problem, self.settings, self.value, self.schedule = problem, settings, value, schedule
         self.best: Best | None = None
         self.nominal = -math.inf  # best nominal return of a V with as many successes as the best V
-        self.starts = sample_starts(problem, settings.episodes, SELECTION_SEED)
+        self.starts = starts(problem, settings.episodes)
         self.returns = self.starts.new_empty(0)  # (K,) of the last evaluation, from these starts
         idle = rollouts(problem, without_input(problem), self.starts)
         self.idle_return = float(torch.nan_to_num(idle.returns, nan=-torch.inf).mean())

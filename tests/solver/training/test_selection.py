@@ -16,16 +16,18 @@ from solver.fvi.algorithm import Iteration
 from solver.plants.outcome import Ended, rollouts, sample_starts, until_rest
 from solver.plants.plant import Nominal
 from solver.problem import Problem
+from solver.problem.parameters import resolve
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
-from solver.streams import EVALUATION_SEED
+from solver.streams import EVALUATION_SEED, SELECTION_SEED
 from solver.training import selection as selection_module
 from solver.training.schedule import Schedule
-from solver.training.selection import PRICE, SPREAD, Score, Selection
+from solver.training.selection import PRICE, SPREAD, Score, Selection, starts
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
 from solver.training.solution import load_run_checkpoint, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
+from tests.solver.references import standing
 
 
 def damping(gain: float) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
@@ -195,3 +197,18 @@ def test_a_worse_one_does_not_replace_it(
     assert session.selection.best is not None
     first = session.selection.best.ensemble["members.0.weights.0"]
     assert not torch.equal(first, session.value.state_dict()["members.0.weights.0"])
+
+
+def test_a_family_is_evaluated_on_random_robots_and_on_the_nominal_one() -> None:
+    """The mass is random and told, the goal is random: the nominal robot meets random goals."""
+    robot = standing()
+    problem = Problem(robot, given=resolve(robot, ["mass"]))
+    context = problem.context
+    assert context is not None
+    c = starts(problem, 64)[:, len(problem.target) :]
+    goal, mass = (context.names.index(name) for name in ("goal", "mass"))
+    nominal = (c[:, mass] - context.of(problem.theta)[mass]).abs() < 1e-6
+    assert nominal.nonzero().flatten().tolist() == [*range(0, 64, 8)]
+    assert all(float(part.std()) > 0.4 for part in (c[nominal, goal], c[~nominal, goal], c[~nominal, mass]))
+    alone = Problem(load_robot("pendulum", "cpu", None))
+    assert torch.equal(starts(alone, 64), sample_starts(alone, 64, SELECTION_SEED))
