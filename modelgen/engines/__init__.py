@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.tangent import Tangent
-
-if TYPE_CHECKING:
-    from modelgen.statement.robot import Robot
 
 ENGINES = {"mujoco": "modelgen.engines.mujoco", "pinocchio": "modelgen.engines.pinocchio"}
 PACKAGES = {"mujoco": ("MuJoCo", "mujoco"), "pinocchio": ("Pinocchio", "pin")}  # import name -> name, name for pip
@@ -186,14 +183,3 @@ def by_state(
 def load(engine: str, path: Path, metadata: Metadata) -> Engine:
     """The robot of the file `path` in an engine. Raises ModelError if it cannot be compared."""
     return cast(Engine, import_module(ENGINES[engine]).load(path, metadata))
-
-
-def builder(engine: str, robot: Robot) -> Callable[[Array], Engine]:
-    """A function of theta (p,) that makes the robot in an engine from its links.
-
-    Raises ModelError for a robot with bodies that the engine cannot represent.
-    """
-    from modelgen.engines.expressions import Expressions
-
-    expressions, module = Expressions(robot), import_module(ENGINES[engine])
-    return lambda theta: ForcedEngine(module.build(expressions.tree(theta)), expressions.forces(theta))

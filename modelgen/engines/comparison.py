@@ -23,7 +23,8 @@ from modelgen.derivation.description import metadata as described
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator, samples
-from modelgen.engines import STEP, Engine, builder, differences, load
+from modelgen.engines import STEP, Engine, differences, load
+from modelgen.engines.expressions import builder
 from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.metadata import Metadata

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 from sympy import Expr, Matrix, S, Symbol, hessian
@@ -15,7 +16,7 @@ from sympy import Expr, Matrix, S, Symbol, hessian
 from modelgen.arrays import Array
 from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.engines import Body, GeneralizedForces, Movement, Tree
+from modelgen.engines import ENGINES, Body, Engine, ForcedEngine, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot, entries
 from modelgen.tangent import Tangent
@@ -122,3 +123,12 @@ class _AppliedForces:
 
     def _evaluated(self, function: Callable[..., Array], x: Array, u: Array) -> Array:
         return function(*x.T, *u.T, *(np.full(len(x), value) for value in self.parameters))
+
+
+def builder(engine: str, robot: Robot) -> Callable[[Array], Engine]:
+    """A function of theta (p,) that makes the robot in an engine from its links.
+
+    Raises ModelError for a robot with bodies that the engine cannot represent.
+    """
+    expressions, module = Expressions(robot), import_module(ENGINES[engine])
+    return lambda theta: ForcedEngine(module.build(expressions.tree(theta)), expressions.forces(theta))

@@ -18,8 +18,8 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.ignored import ignorable
 from modelgen.derivation.mechanics import mechanics_expressions
 from modelgen.derivation.numeric import compiled_evaluator, samples
-from modelgen.engines import builder
 from modelgen.engines.comparison import compare
+from modelgen.engines.expressions import builder
 from solver.observer import Observer, make_sensing, usual_counts
 from solver.plants.outcome import succeeded, tolerances
 from solver.problem import Problem

@@ -18,7 +18,7 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.engines import differences
 from modelgen.engines.comparison import Pair, compare, judged
-from modelgen.engines.expressions import Expressions
+from modelgen.engines.expressions import Expressions, builder
 from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError
 from modelgen.verification.checks import Check
@@ -291,7 +291,7 @@ def uncompiled(robot: Robot) -> Derived:
 def compared(engine: str, derived: Derived, described: Robot | None = None) -> list[Check]:
     """The checks of a robot against an engine made from `described`, by default from the robot itself."""
     robot, _, kernels = derived
-    rebuilt = engines.builder(engine, described or robot)
+    rebuilt = builder(engine, described or robot)
     return compare(*derived, rebuilt(kernels.nominal_parameters), rebuilt)
 
 

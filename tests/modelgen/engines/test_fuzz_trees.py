@@ -15,6 +15,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.mechanics import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines import differences
+from modelgen.engines.expressions import builder
 from tests.modelgen.support.cases import CASES
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
@@ -102,7 +103,7 @@ def test_engines_made_from_links_agree_with_the_equations(tree: Tree, seed: int)
     definitions, kinetic, _ = link_energies(robot.links, robot.downward_acceleration, robot.symbols)
     columns = [*x.T, *np.tile(tree.nominal, (SAMPLES, 1)).T]
     for name in engines.ENGINES:
-        moved = engines.builder(name, robot)(tree.nominal)
+        moved = builder(name, robot)(tree.nominal)
         mass = moved.mass_matrix(q)
         accuracy = 1e-11 * np.linalg.cond(mass).max()
         close(moved.acceleration(x, u), vdot, accuracy, 1.0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modelgen import Quadratic, Robot, engines
+from modelgen import Quadratic, Robot
+from modelgen.engines.expressions import builder
 
 
 @pytest.mark.parametrize(("length", "weight"), [(1e-3, 1e-9), (0.01, 1e-3), (1.0, 1.0), (100.0, 1e6)])
@@ -28,7 +29,7 @@ def test_point_masses_on_two_links_have_their_closed_form(length: float, weight:
         weight_at_horizon=0.5,
         control_rate=100,
     )
-    engine = engines.builder("mujoco", robot)(np.array([weight]))
+    engine = builder("mujoco", robot)(np.array([weight]))
     q = np.array([[0.3, 1.1]])
     cos = np.cos(q[0, 1])
     expected = weight * length**2 * np.array([[5 + 4 * cos, 2 + 2 * cos], [2 + 2 * cos, 2.0]])
