@@ -46,8 +46,7 @@ class Method:
     panel: str = ""  # of fig-ablation
     share: float | None = None  # factor of the preset's radii
     robots: tuple[str, ...] = ()  # the only ones that it is for; empty for all
-    family: bool = False  # whether the policy is told parameters
-    estimates: bool = False  # whether these are the estimates of an observer of positions, and not the true values
+    told: Literal["", "true", "estimated"] = ""  # values of parameters that its policies get
 
     @property
     def kind(self) -> Kind:
@@ -100,8 +99,8 @@ CLASSICAL = (
 )
 #: A family that is told the true values of parameters, or their estimates.
 FAMILIES = (
-    Method("Told", {"algorithm": "rfvi"}, family=True),
-    Method("Estimated", {"algorithm": "rfvi"}, family=True, estimates=True),
+    Method("Told", {"algorithm": "rfvi"}, told="true"),
+    Method("Estimated", {"algorithm": "rfvi"}, told="estimated"),
 )
 #: What the families of a robot are told. By default the parameters that matter most. With all of those some Furuta
 #: pendulums and acrobots can hardly be controlled, and a motion of the quadrotor does not tell its arm from its
@@ -267,7 +266,7 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
     elif method.kind.command == "train":
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
-        changes["given"] = GIVEN.get(robot.name, (ALL,)) if method.family else ()
+        changes["given"] = GIVEN.get(robot.name, (ALL,)) if method.told else ()
         if method.share:  # share 0 is cFVI
             radii = fast(robot)["adversaries"]
             changes["adversaries"] = {name: method.share * radius for name, radius in radii.items()}

@@ -93,7 +93,10 @@ def write_parameters(page: Page, runs: Runs, announce: Callable[[str], None]) ->
 def _measured(
     page: Page, robot: str, labels: dict[Path, str], estimates: bool, announce: Callable[[str], None]
 ) -> list[Robustness]:
-    """Results by parameter, whose groups have the names of the methods. All rollouts last as long as the task."""
+    """Results by parameter, whose groups have the names of the methods. All rollouts last as long as the task.
+
+    Only the name of its method says that a group had an observer, so that all groups join in one result.
+    """
     plan = page.plan
     trial = Trial(
         episodes=plan.budget.episodes,
@@ -116,7 +119,7 @@ def trained(page: Page) -> set[tuple[str, str, int]]:
 
 def _labels(page: Page, runs: Runs, robot: str, estimates: bool = False) -> dict[Path, str]:
     """Methods of the finished runs of a robot, by folder: those of policies that are told estimates, or the others."""
-    names = [method.name for method in page.plan.methods if method.estimates == estimates]
+    names = [method.name for method in page.plan.methods if (method.told == "estimated") == estimates]
     return {folder: name for name in names for folder in runs.of(name, robot).values()}
 
 

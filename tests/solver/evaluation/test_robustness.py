@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib.image
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import scipy.stats
 import torch
 
+import solver
 from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.cli import main
@@ -339,3 +341,28 @@ def test_a_policy_that_is_told_the_nearest_value_is_that_of_the_end_of_its_range
     starts = sample_starts(problem, 4, EVALUATION_SEED)
     by_hand = rollouts(problem, act, starts, Nominal(problem, theta), seconds).returns
     assert float(group.statistics["return_mean"].value[0]) == pytest.approx(float(by_hand.mean()), rel=1e-5)
+
+
+def test_a_blind_policy_is_not_told_the_estimates(trained_family: Callable[[str], Path]) -> None:
+    family = trained_family("pendulum")
+    mass = ParameterRange("mass", 1.0, 1.4, 2, added=False)
+    options: dict[str, Any] = {"observer": True, "estimate": ("told",)}
+    (group,) = measure([family], [mass], Trial(episodes=4, blind=True, **options)).groups
+    blind = solver.evaluate(family, parameters={"mass": 1.4}, episodes=4, blind=True, **options)
+    told = solver.evaluate(family, parameters={"mass": 1.4}, episodes=4, **options)
+    assert float(group.statistics["return_mean"].value[1]) == pytest.approx(blind.statistics["return_mean"], rel=1e-4)
+    assert abs(told.statistics["return_mean"] - blind.statistics["return_mean"]) > 1e-3
+
+
+def test_all_rollouts_of_robustness_last_as_long_as_those_of_the_slowest_family(
+    trained_family: Callable[[str], Path],
+) -> None:
+    family, plain = trained_family("pendulum"), Path("pendulum-rfvi")
+    alone, seconds = (load_rollout_policy(run).problem.horizon for run in (plain, family))
+    assert alone < seconds  # with 1.4 times the mass it is late
+    mass = ParameterRange("mass", 1.0, 1.4, 2, added=False)
+    (group,) = (g for g in measure([family, plain], [mass], Trial(episodes=4)).groups if str(plain) in g.runs)
+    expected = solver.evaluate(plain, parameters={"mass": 1.4}, episodes=4, seconds=seconds)
+    assert float(group.statistics["return_mean"].value[1]) == pytest.approx(
+        expected.statistics["return_mean"], rel=1e-4
+    )

@@ -18,8 +18,6 @@ from solver.certification.counterexample import play, replay
 from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.robustness import Trial, measure
-from solver.evaluation.statistics import ParameterRange
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.jobs.engines import policy_reference
 from solver.observer.observability import make_observer
@@ -315,29 +313,6 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
         solver.evaluate(family, parameters={"length": 1.5}, episodes=3, observer=True, estimate=["mass"])
     with pytest.raises(SolverError, match="pendulum-rfvi"):
         solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
-
-
-def test_a_blind_policy_is_not_told_the_estimates(family: Path) -> None:
-    mass = ParameterRange("mass", 1.0, 1.4, 2, added=False)
-    options: dict[str, Any] = {"observer": True, "estimate": ("told",)}
-    (group,) = measure([family], [mass], Trial(episodes=4, blind=True, **options)).groups
-    blind = solver.evaluate(family, parameters={"mass": 1.4}, episodes=4, blind=True, **options)
-    told = solver.evaluate(family, parameters={"mass": 1.4}, episodes=4, **options)
-    assert_close(torch.tensor(group.statistics["return_mean"].value[1]), blind.statistics["return_mean"], 25)
-    assert abs(told.statistics["return_mean"] - blind.statistics["return_mean"]) > 1e-3
-
-
-def test_all_rollouts_of_robustness_last_as_long_as_those_of_the_slowest_family(
-    family: Path, finished_run: Path
-) -> None:
-    alone, seconds = load_rollout_policy(finished_run).problem.horizon, load_rollout_policy(family).problem.horizon
-    assert alone < seconds
-    mass = ParameterRange("mass", 1.0, 1.2, 2, added=False)
-    (group,) = (
-        g for g in measure([family, finished_run], [mass], Trial(episodes=4)).groups if str(finished_run) in g.runs
-    )
-    expected = solver.evaluate(finished_run, parameters={"mass": 1.2}, episodes=4, seconds=seconds)
-    assert_close(torch.tensor(group.statistics["return_mean"].value[1]), expected.statistics["return_mean"], 25)
 
 
 def test_robustness_and_certificates_tell_the_estimates(
