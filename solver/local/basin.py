@@ -40,7 +40,7 @@ NEAREST, SPREAD = 0.1, 3000.0  # smallest level of `near_target` by the basin's,
 INNER = 0.1  # of these levels, where the basin is empty and V is not known nearer to the target
 SEED = 0
 FITTED, CHECKED = 3, 200  # contexts of the fit of P(c) for each coefficient, and contexts at which it is checked
-MISFIT = 0.01  # largest error of P(c), as a share of it in any direction
+MISFIT = 0.02  # largest error of P(c), as a share of it in any direction
 REGULAR = 1e-9  # of that cost is added to every form: a state that costs nothing would make it singular
 UNRESOLVED = 1e-6  # of the cost with every state at its limit: smaller forms count as zero
 

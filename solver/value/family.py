@@ -91,7 +91,7 @@ class Basin:
         return torch.where(inside, quadratic, value), torch.where(inside[:, None], slope, gradient)
 
 
-DEGREES = {1: 12, 2: 8, 3: 6, 4: 5, 5: 4}  # of the polynomial, by the number of told parameters
+DEGREES = {1: 12, 2: 8, 3: 6, 4: 5, 5: 5}  # of the polynomial, by the number of told parameters
 NARROWEST = 2.0**-16  # half a box of contexts in which a polynomial is searched for a zero
 MOST_BOXES = 5_000  # of such a search; a polynomial that needs more counts as one that is not positive
 REACH = 100.0  # errors are measured by the basin's quadratic form up to this multiple of its level
