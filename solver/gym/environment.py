@@ -25,6 +25,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES
 from solver.errors import SolverError
 from solver.observer import usual_counts
+from solver.local.basin import can_tell
 from solver.plants.episodes import Array, Episodes, Observation, features, require_observation
 from solver.problem import Problem, StartDistribution
 from solver.problem.parameters import GivenRanges, is_whole, resolve
@@ -132,7 +133,7 @@ class _Robot:
         if sensors not in get_args(Sensors):
             raise SolverError(f"sensors is {sensors!r}; choices are {', '.join(get_args(Sensors))}")
         compiled = load_robot(robot, "cpu", generated)
-        self.problem = Problem(compiled, given=resolve(compiled, given))
+        self.problem = Problem(compiled, given=resolve(compiled, given, can_tell))
         self.episodes = Episodes(self.problem, size, start, randomize, seconds, hold, target_share)
         self.observation: Observation = observation
         self.camera = None if render_mode is None else Camera(self.problem.robot)

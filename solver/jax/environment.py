@@ -16,6 +16,7 @@ from torch import Tensor
 
 from modelgen.metadata import Rotation
 from solver.errors import SolverError
+from solver.local.basin import can_tell
 from solver.plants.episodes import Observation, episode_actions, require_observation
 from solver.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.geometry import angles_within, matrix_entries, product_entries
@@ -75,7 +76,7 @@ class Environment:
                 "dtype='float32'"
             )
         compiled = load_robot(robot, "cpu", generated)
-        problem = Problem(compiled, given=resolve(compiled, given))
+        problem = Problem(compiled, given=resolve(compiled, given, can_tell))
         self.robot = problem.robot.with_kernels("jax", dtype)
         self.length = episode_actions(problem, start, randomize, seconds, hold)
         self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)

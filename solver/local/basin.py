@@ -17,11 +17,13 @@ from torch import Tensor
 
 from modelgen import linear
 from modelgen.arrays import Array
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.policies import Hold
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem import Problem
+from solver.problem.context import Given
 from solver.value.family import REACH, Basin, BasinFamily, composed, crossing, exponents, factored, terms
 from solver.value.features import times
 
@@ -104,6 +106,15 @@ def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> 
     if isinstance(form, Basin) and start_cost > 0.0:  # where all starts are the target, it has no scale for errors
         return replace(form, unit=start_cost / REACH)
     return None
+
+
+def can_tell(robot: CompiledRobot, given: tuple[Given, ...]) -> bool:
+    """Whether polynomials follow the quadratic form P(c) of a robot over these ranges, or it has none."""
+    try:
+        _quadratic_form(Problem(robot, given=given))
+    except SolverError:
+        return False
+    return True
 
 
 def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | BasinFamily], float] | None:

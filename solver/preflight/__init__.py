@@ -150,6 +150,8 @@ def preflight(
         if share > 0.0:
             require_controllable(robot, identified.scaled(share))
         lines.append(identified.text(robot, settings.algorithm == "rfvi"))
+    if given:
+        lines.append("told: " + ", ".join(f"{entry.name} {entry.lower:g} to {entry.upper:g}" for entry in given))
     task, horizon = robot.metadata.task, Problem(robot, given=given).horizon
     if horizon > task.horizon:
         lines.append(

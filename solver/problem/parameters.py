@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
@@ -20,7 +20,7 @@ from solver.problem import Problem
 from solver.problem.context import Given
 
 TOLD = "told"  # in place of names: all parameters that the policy is told
-ALL = "all"  # in place of a name: the parameters with an effect of at least MATTERS, as many as may be told
+ALL = "all"  # in place of a name: those that change most, as many as can be told together
 MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast with their number
 MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
@@ -115,24 +115,43 @@ def names_in(names: str | Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
+#: Whether a policy can be told these parameters of a robot together.
+CanTell = Callable[[CompiledRobot, tuple[Given, ...]], bool]
+
+
+def resolve(robot: CompiledRobot, given: GivenRanges, can_tell: CanTell | None = None) -> tuple[Given, ...]:
     """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
 
-    robot: with kernels on the CPU. Raises SolverError for an unknown name, for a parameter without a range or without
-    effect, for a range beyond the bounds of the model file, for too many of them, and if no input holds the target with
-    some of the values.
+    ALL, with a range or without, stands for the parameters that change most: MOST at most, and if `can_tell` is given as
+    many as it allows. robot: with kernels on the CPU. Raises SolverError for an unknown name, for a parameter without a range or
+    without effect, for a range beyond the bounds of the model file, for too many of them, if there are none, and if no
+    input holds the target with some of the values.
     """
-    references = robot.metadata.references
-    wanted = dict.fromkeys(references) | _wanted(given)
+    wanted = dict.fromkeys(robot.metadata.references) | _wanted(given)
+    if ALL not in wanted:
+        return _resolved(robot, wanted)
+    ends = wanted.pop(ALL)
+    sizes = effects(robot, [Given(one.name, one.lower, one.upper) for one in robot.metadata.parameters])
+    others = sorted(sizes.keys() - wanted, key=lambda name: -sizes[name])
+    most = [name for name in others[: max(0, MOST - len(wanted))] if sizes[name] >= MATTERS]
+    if not wanted and not most:
+        raise SolverError(
+            f"--given {ALL}: no parameter of {robot.name} changes a rate by {100 * MATTERS:g} % within its bounds in the "
+            "model file. Widen bounds=(lower, upper) there, or leave --given out"
+        )
+    while True:
+        found = _resolved(robot, wanted | dict.fromkeys(most, ends))
+        if len(found) <= 1 or not most or can_tell is None or can_tell(robot, found):
+            return found
+        del most[-1]
+
+
+def _resolved(robot: CompiledRobot, wanted: Mapping[str, tuple[Change, Change] | None]) -> tuple[Given, ...]:
+    """Told parameters by the ranges of their names; None: the bounds of the model file. Errors as of `resolve`."""
     if not wanted:
         return ()
+    references = robot.metadata.references
     parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
-    if ALL in wanted:
-        sizes = effects(robot, [Given(one.name, one.lower, one.upper) for one in robot.metadata.parameters])
-        del wanted[ALL]
-        others = sorted(sizes.keys() - wanted, key=lambda name: -sizes[name])
-        free = max(0, MOST - len(wanted))
-        wanted |= {name: None for name in others[:free] if sizes[name] >= MATTERS}
     for name in wanted:
         if name not in parameters:
             raise SolverError(

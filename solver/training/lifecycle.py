@@ -21,6 +21,7 @@ from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Adversary, ToldAdversary
+from solver.local.basin import can_tell
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem import Problem
 from solver.problem.identified import IdentifiedSet
@@ -79,7 +80,7 @@ def describe(
     preset gives the settings. The identified set changes them, then the run to start from, then `adversaries` and
     `settings`; see `solver.make_settings`. Raises SolverError for an unknown name, and for a run of another robot.
     """
-    told, changes = resolve(robot, given), dict[str, Any]()
+    told, changes = resolve(robot, given, can_tell), dict[str, Any]()
     if identified is not None:
         changes["adversaries"] = identified.adversaries() if algorithm == "rfvi" else {}
     if told and preset == "fast":

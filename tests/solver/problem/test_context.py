@@ -103,6 +103,42 @@ def test_all_are_the_five_that_change_most_and_those_that_are_named(load: Load) 
         resolve(robot, matter)
 
 
+def test_all_leaves_out_those_that_change_least_until_the_rest_can_be_told(load: Load) -> None:
+    robot, asked = load("furuta"), list[tuple[str, ...]]()
+
+    def can_tell(_: CompiledRobot, given: tuple[Given, ...]) -> bool:
+        asked.append(tuple(entry.name for entry in given))
+        return len(given) <= 3
+
+    most = resolve(robot, ["all"])
+    sizes = effects(robot, most)
+    least = sorted(sizes, key=lambda name: sizes[name])[:2]
+    found = resolve(robot, ["all"], can_tell)
+    assert found == tuple(entry for entry in most if entry.name not in least)
+    assert [len(names) for names in asked] == [5, 4, 3]
+    assert {given.name for given in resolve(robot, ["arm_mass", "all"], lambda *_: False)} == {"arm_mass"}
+
+
+def test_a_range_of_all_is_that_of_each(load: Load) -> None:
+    robot = load("pendulum")
+    assert resolve(robot, read_given(["all=0.8x:1.2x"])) == resolve(
+        robot, read_given(["mass=0.8x:1.2x", "length=0.8x:1.2x"])
+    )
+
+
+def test_all_of_none_is_refused() -> None:
+    robot = Robot("slider", "A mass on a rail, known exactly")
+    place = robot.prismatic("place", limit=1, rate_limit=3)
+    robot.point_mass(robot.parameter("mass", 1, "kg", fixed=True), (place, 0))
+    robot.apply(place, robot.input("force", 10, "N"))
+    start = {"place": (0.5, 0.1)}
+    robot.task(
+        state_cost=place**2, action_cost=Quadratic(0.3), start=start, horizon=3, weight_at_horizon=0.5, control_rate=50
+    )
+    with pytest.raises(SolverError, match="given all: no parameter of slider"):
+        resolve(modelgen.compile(robot, backend="llvm", dtype="float32"), ["all"])
+
+
 def test_ends_relative_to_the_nominal_value_have_no_rounding(load: Load) -> None:
     """1.4 times 0.127 in floating point is 0.17779999999999999, beyond which 0.1778 would be."""
     assert resolve(load("cartpole"), read_given(["pole_mass=0.6x:1.4x"])) == (Given("pole_mass", 0.0762, 0.1778),)

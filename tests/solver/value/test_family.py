@@ -18,7 +18,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.policies import Hold
 from solver.local import basin as basins
-from solver.local.basin import find_basin, near_target, shell
+from solver.local.basin import can_tell, find_basin, near_target, shell
 from solver.problem import Problem
 from solver.problem.context import Given
 from solver.problem.parameters import resolve
@@ -174,6 +174,9 @@ def test_a_form_that_a_polynomial_misses_is_refused(load: Load) -> None:
     problem = Problem(load("pendulum"), given=(Given("length", 0.01, 50.0),))
     with pytest.raises(SolverError, match=r"length: .*given length=LOWER:UPPER"):
         find_basin(problem, Hold(1.0))
+    assert problem.context is not None
+    assert not can_tell(problem.robot, problem.context.given)
+    assert can_tell(problem.robot, (Given("length", 0.5, 2.0),))
 
 
 @pytest.mark.parametrize("told", [1, 2, 3])
