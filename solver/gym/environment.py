@@ -24,8 +24,8 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES
 from solver.errors import SolverError
-from solver.observer import usual_counts
 from solver.local.basin import can_tell
+from solver.observer import usual_counts
 from solver.plants.episodes import Array, Episodes, Observation, features, require_observation
 from solver.problem import Problem, StartDistribution
 from solver.problem.parameters import GivenRanges, is_whole, resolve

@@ -30,7 +30,8 @@ def estimated_parameters(problem: Problem, sensing: Sensing, names: Sequence[str
     """Indices of the parameters to estimate, from their names or from `all`, in the order of theta.
 
     Raises SolverError for an unknown name, and for a parameter without bounds, without effect on the motion, or whose
-    estimate stays as uncertain as its bounds in a motion with random inputs.
+    estimate stays as uncertain as its bounds in a motion with random inputs. One that the policy is told is taken even
+    so: what the motion does not show of it stays nominal, and this is what the policy is to be told.
     """
     known = problem.robot.parameter_names
     for name in names:
@@ -53,7 +54,8 @@ def estimated_parameters(problem: Problem, sensing: Sensing, names: Sequence[str
             )
     idle = [i for i in chosen if float(_effects(problem)[i]) <= torch.finfo(torch.float32).eps]
     unknown = dict(zip(chosen, uncertainty(problem, sensing, chosen).tolist(), strict=True))
-    hidden = [i for i in chosen if i in idle or unknown[i] > UNKNOWN]
+    told = () if problem.context is None else {*problem.context.names} - {*problem.robot.metadata.references}
+    hidden = [i for i in chosen if (i in idle or unknown[i] > UNKNOWN) and known[i] not in told]
     for i in hidden:
         if known[i] not in names:
             continue

@@ -122,10 +122,10 @@ CanTell = Callable[[CompiledRobot, tuple[Given, ...]], bool]
 def resolve(robot: CompiledRobot, given: GivenRanges, can_tell: CanTell | None = None) -> tuple[Given, ...]:
     """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
 
-    ALL, with a range or without, stands for the parameters that change most: MOST at most, and if `can_tell` is given as
-    many as it allows. robot: with kernels on the CPU. Raises SolverError for an unknown name, for a parameter without a range or
-    without effect, for a range beyond the bounds of the model file, for too many of them, if there are none, and if no
-    input holds the target with some of the values.
+    ALL, with a range or without, stands for the parameters that change most: MOST at most, and with `can_tell` as many
+    as it allows. robot: with kernels on the CPU. Raises SolverError for an unknown name, a parameter without a range
+    or without effect, for a range beyond the bounds of the model file, for too many of them, if there are none, and if
+    no input holds the target with some of the values.
     """
     wanted = dict.fromkeys(robot.metadata.references) | _wanted(given)
     if ALL not in wanted:
@@ -136,8 +136,8 @@ def resolve(robot: CompiledRobot, given: GivenRanges, can_tell: CanTell | None =
     most = [name for name in others[: max(0, MOST - len(wanted))] if sizes[name] >= MATTERS]
     if not wanted and not most:
         raise SolverError(
-            f"--given {ALL}: no parameter of {robot.name} changes a rate by {100 * MATTERS:g} % within its bounds in the "
-            "model file. Widen bounds=(lower, upper) there, or leave --given out"
+            f"--given {ALL}: no parameter changes a rate of {robot.name} by {100 * MATTERS:g} % within its bounds. "
+            "Widen bounds=(lower, upper) in the model file, or leave --given out"
         )
     while True:
         found = _resolved(robot, wanted | dict.fromkeys(most, ends))

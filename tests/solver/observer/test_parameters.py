@@ -308,6 +308,33 @@ def test_a_parameter_that_cannot_be_estimated_is_refused(name: str, text: str, o
         estimated_parameters(odd, usual(odd), [name])
 
 
+def test_of_told_parameters_that_show_together_only_the_best_known_values_are_estimated(
+    odd: Problem, load: Load
+) -> None:
+    """A quadrotor turns by arm / inertia: the filter finds this ratio, and leaves the rest as it was known."""
+    place = odd.robot.parameter_names.index("bias")
+    told = Problem(odd.robot, given=(Given("bias", *odd.theta_bounds[place].tolist()),))
+    assert estimated_parameters(told, usual(told), ["bias"]) == [place]
+    robot = load("planar_quadrotor")
+    names, alone = robot.parameter_names, Problem(robot)
+    pair = names.index("inertia"), names.index("arm")
+    with pytest.raises(SolverError, match="not observable"):
+        estimated_parameters(alone, usual(alone), ["inertia", "arm"])
+    problem = Problem(robot, given=tuple(Given(names[i], *alone.theta_bounds[i].tolist()) for i in pair))
+    observer = Observer(problem, usual(problem), estimated_parameters(problem, usual(problem), ["inertia", "arm"]))
+    theta = problem.theta.clone()
+    theta[pair[0]] *= 1.2
+    signs = 2.0 * torch.randint(0, 2, (20,), generator=torch.Generator().manual_seed(0)) - 1.0
+    turns = 0.5 * problem.input_limits * torch.tensor([1.0, -1.0])
+    inputs = [problem.trim[None] + float(sign) * turns for sign in signs for _ in range(5)]
+    moved(problem, observer, problem.target[None], inputs, theta, torch.zeros(2))
+    assert observer.parameters is not None
+    found = observer.parameters[0] / problem.theta
+    assert float(found[pair[1]] / found[pair[0]]) == pytest.approx(1.0 / 1.2, rel=0.03)
+    assert float(found[pair[0]]) > 1.01
+    assert float(found[pair[1]]) < 0.99
+
+
 def test_a_parameter_without_bounds_is_refused(rail: Problem) -> None:
     bounds = rail.theta_bounds.clone()
     rail.theta_bounds[1] = rail.theta[1]
