@@ -15,6 +15,7 @@ from solver.errors import DivergenceError, SolverError
 if TYPE_CHECKING:
     from solver.controller import PositionController, load_controller
     from solver.evaluation import Evaluation, evaluate
+    from solver.evaluation.robustness_figures import robustness
     from solver.evaluation.trajectory import Trajectory, simulate
     from solver.game import Game
     from solver.game.adversaries import ActionAdversary as Action
@@ -57,6 +58,7 @@ _NAMES = {
     "policies": "runs.shipped.names",
     "make_settings": "training.settings.make_settings",
     "resume": "interface.resume",
+    "robustness": "evaluation.robustness_figures.robustness",
     "simulate": "evaluation.trajectory.simulate",
     "train": "interface.train",
     "Trajectory": "evaluation.trajectory.Trajectory",
@@ -91,6 +93,7 @@ __all__ = [
     "plot",
     "policies",
     "resume",
+    "robustness",
     "simulate",
     "train",
 ]

@@ -1,21 +1,34 @@
-"""Figures of robustness: curves over one parameter, maps over two, or a panel for every parameter; and their files."""
+"""Figures of robustness: curves over one parameter, maps over two, or a panel for every parameter; and their files.
+
+`robustness` measures and draws in one call.
+"""
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from modelgen.errors import checked, suggestion
+from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES, colour_map
+from solver.errors import SolverError
 from solver.evaluation.plots import save_figure
-from solver.evaluation.robustness import NEAR, Robustness, Trial
-from solver.evaluation.statistics import Axis, Group, Statistic
+from solver.evaluation.robustness import NEAR, Robustness, Trial, measure, measure_each
+from solver.evaluation.statistics import Axis, Group, ParameterRange, Statistic
+from solver.jobs.engines import policy_reference, workers
+from solver.plants import PlantName
+from solver.problem.parameters import Change, Relative, is_number, names_in
 from solver.runs.folder import write_text
+from solver.streams import EVALUATION_SEED
 
 PANELS = {
     "return": "return",
@@ -161,3 +174,67 @@ def save_robustness(
 def robustness_files(stem: Path) -> list[Path]:
     """Paths of `save_robustness`."""
     return [stem.with_name(f"{stem.name}.{ending}") for ending in ("json", "png")]
+
+
+@checked(SolverError, "plant")
+def robustness(
+    *runs: str | PathLike[str],
+    parameters: Mapping[str, tuple[Change, Change]] = MappingProxyType({}),
+    points: int | None = None,
+    plant: PlantName = "nominal",
+    harsh: Sequence[str] = (),
+    episodes: int = 100,
+    seed: int = EVALUATION_SEED,
+    observer: bool = False,
+    estimate: Sequence[str] = (),
+    blind: bool = False,
+    reaction_periods: float | None = None,
+    jobs: int | None = 1,
+    out: str | PathLike[str] | None = None,
+    generated: str | None = None,
+) -> list[Robustness]:
+    """Returns and successes of runs in wrong robots; `result.table()` says the worst, `result.to_json()` everything.
+
+    runs: folders, shipped names or runs of one robot; those that differ only by their seeds form a group. parameters:
+    one parameter or two with their first and last value, in SI units or both `Relative`: {"mass": (0.5, 1.5)}. There is
+    one result for all. Without, there is one for every parameter that has a tolerance in the model file, from -60 to
+    +60 %. points: of a range, by default 21, or 11 of each of two. jobs: processes, None for one a core. out: figure
+    and JSON file without their endings. The others are those of `evaluate`. Raises SolverError as `evaluate`, for runs
+    of several robots, and for an empty range.
+    """
+    if points is not None and not parameters:
+        raise SolverError("points are of the ranges in parameters; give both, or leave points out")
+    trial = Trial(plant, names_in(harsh), episodes, seed, reaction_periods, observer, names_in(estimate), blind)
+    folders, count = [Path(run) for run in runs], (21 if len(parameters) == 1 else 11) if points is None else points
+    with workers(jobs) as executor:
+        way: dict[str, Any] = {"generated": generated, "executor": executor}
+        if parameters and folders:
+            robot = policy_reference(folders[0], generated).load().problem.robot
+            ranges = [_range(name, ends, count, robot) for name, ends in parameters.items()]
+            results = [measure(folders, ranges, trial, **way)]
+        else:
+            results = measure_each(folders, trial, **way)
+    if out is not None:
+        save_robustness(results, trial, list(parameters), Path(out))
+    return results
+
+
+def _range(name: str, ends: tuple[Change, Change], points: int, robot: CompiledRobot) -> ParameterRange:
+    """The range of a parameter between two values. Raises SolverError for an unknown name, and for other ends."""
+    if (
+        not isinstance(ends, Sequence)
+        or len(ends) != 2
+        or not all(is_number(e) or isinstance(e, Relative) for e in ends)
+    ):
+        raise SolverError(
+            f"the range of {name} is {ends!r}; give two numbers in SI units, or solver.Relative(0.5) and "
+            "solver.Relative(1.5) to multiply the nominal value"
+        )
+    first, last = ends
+    if isinstance(first, Relative) and isinstance(last, Relative) and not (first.added or last.added):
+        return ParameterRange(name, first.factor, last.factor, points, added=False)
+    if name not in robot.parameter_names:
+        raise SolverError(f"robot {robot.name} has no parameter '{name}'.{suggestion(name, robot.parameter_names)}")
+    nominal = float(robot.nominal_parameters[robot.parameter_names.index(name)])
+    values = [nominal * e.factor + e.added if isinstance(e, Relative) else float(e) for e in ends]
+    return ParameterRange(name, values[0] - nominal, values[1] - nominal, points, added=True)

@@ -201,6 +201,38 @@ def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: 
     assert second["statistics"]["return_mean"]["value"][1] == pytest.approx(float(nominal), rel=1e-3)
 
 
+def test_python_measures_what_the_command_does(runs: list[Path], tmp_path: Path) -> None:
+    trial = Trial(episodes=3)
+    ranges = [ParameterRange("mass", 0.5, 1.5, 3, added=False)]
+    expected = measure(runs, ranges, trial)
+    ends = Relative(0.5), Relative(1.5)
+    out = tmp_path / "over.mass"
+    (found,) = solver.robustness(*runs, parameters={"mass": ends}, points=3, episodes=3, out=out)
+    assert found == expected
+    assert json.loads((tmp_path / "over.mass.json").read_text())["robot"] == "pendulum"
+    assert (tmp_path / "over.mass.png").exists()
+    (in_si,) = solver.robustness(*map(solver.load, runs), parameters={"mass": (0.5, 1.5)}, points=3, episodes=3)
+    assert in_si.axes[0].values == pytest.approx(expected.axes[0].values)
+    assert in_si.axes[0].changes == pytest.approx((-0.5, 0.0, 0.5))
+    each = solver.robustness(runs[0], episodes=1)
+    assert [result.axes[0].parameter for result in each] == ["mass", "length"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "points", "message"),
+    [
+        ({"mas": (0.5, 1.5)}, None, "Did you mean `mass`"),
+        ({"mass": (0.5, "1.5")}, None, "two numbers in SI units"),
+        ({"mass": (1.5, 0.5)}, None, "a start below the end"),
+        ({"mass": (0.5, 1.5)}, 1, "at least two points"),
+        ({}, 5, "give both, or leave points out"),
+    ],
+)
+def test_python_explains_a_wrong_range(runs: list[Path], parameters: Any, points: int | None, message: str) -> None:
+    with pytest.raises(SolverError, match=message):
+        solver.robustness(runs[0], parameters=parameters, points=points)
+
+
 def test_solver_robustness_measures_a_grid_of_two_parameters(
     runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
