@@ -30,7 +30,7 @@ FAMILIES = [  # a robot of the gallery or a model file, and what it is told: sha
     ("pendulum", "0.5x:1.5x", "mass length"),
     ("cartpole", "0.5x:1.5x", "pole_mass pole_half_length"),
     ("cartpole_quanser", "0.8x:1.2x", "cart_mass pole_half_length cart_damping resistance motor_constant"),
-    ("acrobot", "0.8x:1.2x", "upper_length upper_centre lower_mass lower_centre lower_inertia"),
+    ("acrobot", "0.7x:1.3x", "upper_mass upper_length upper_centre lower_mass lower_centre"),
     ("realaigym_acrobot", "0.75x:1.25x", "upper_centre upper_inertia lower_mass lower_centre lower_inertia"),
     ("benchmarks/unseen/two_poles.py", "", "long_length=0.8:1.2 short_length=0.25:0.65"),
     (BOARD, "", "damping=-0.06:0.06 lower_moment=0.85x:1.2x lower_inertia=0.85x:1.15x"),
@@ -40,6 +40,7 @@ FAMILIES = [  # a robot of the gallery or a model file, and what it is told: sha
         "upper_inertia lower_sum=-0.25:0.25 lower_difference=-0.25:0.2 margin=1.2:1.7 damping=-0.06:0.005",
     ),
     (BOARD, "", "damping=-0.06:0.1 lower_moment=0.85x:1.2x lower_inertia=0.85x:1.2x"),
+    ("furuta", "0.5x:1.5x", "arm_length pendulum_mass pendulum_length resistance torque_constant"),
 ]
 
 
