@@ -102,14 +102,6 @@ FAMILIES = (
     Method("Told", {"algorithm": "rfvi"}, told="true"),
     Method("Estimated", {"algorithm": "rfvi"}, told="estimated"),
 )
-#: What the families of a robot are told. By default the parameters that matter most. With all of those some Furuta
-#: pendulums and acrobots can hardly be controlled, and a motion of the quadrotor does not tell its arm from its
-#: inertia: told are the ones whose errors rFVI does not hold.
-GIVEN = {
-    "furuta": ("arm_length", "pendulum_length", "torque_constant"),
-    "acrobot": ("upper_length", "lower_centre"),
-    "planar_quadrotor": ("mass",),
-}
 GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
@@ -266,7 +258,7 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
     elif method.kind.command == "train":
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
-        changes["given"] = GIVEN.get(robot.name, (ALL,)) if method.told else ()
+        changes["given"] = (ALL,) if method.told else ()
         if method.share:  # share 0 is cFVI
             radii = fast(robot)["adversaries"]
             changes["adversaries"] = {name: method.share * radius for name, radius in radii.items()}
