@@ -1,20 +1,16 @@
 """Success and mean return of policies over a grid of one or two parameters, which families of policies are told.
 
     python benchmarks/family.py RUN [RUN ...] --points mass=0.5,0.75,1 length=0.5,1,1.5 [--ways told estimated blind]
-    python benchmarks/family.py RUN --points each=0.8,1.2
 
-Values are factors of the nominal ones. A row is a point of the grid, or with `each` one parameter of all that have
-bounds. A run that is told parameters has one column for each way: it is told the true values, the estimates of an
-observer that measures positions, or the nominal values. Another run has one column. All rollouts last as long as those
-of the first run.
+Values are factors of the nominal ones. A row is a point of the grid. A run that is told parameters has one column for
+each way: it is told the true values, the estimates of an observer that measures positions, or the nominal values.
+Another run has one column. All rollouts last as long as those of the first run.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import solver
@@ -22,23 +18,11 @@ from solver.plants import PLANTS
 from solver.problem.parameters import TOLD, Relative
 from solver.runs.kinds import description_of, load_rollout_policy
 
-EACH = "each"  # in place of a name
 WAYS: dict[str, dict[str, Any]] = {
     "told": {},
     "estimated": {"observer": True, "estimate": [TOLD]},
     "blind": {"blind": True},
 }
-
-
-NAMES = {"cfvi": "cFVI", "rfvi": "rFVI"}  # of policies that are not told, in rows
-
-
-def keep(path: Path, robot: str, plant: str, policy: str, point: dict[str, float], found: dict[str, float]) -> None:
-    """Append a row to a file."""
-    factors = " ".join(f"{name}={factor:g}" for name, factor in point.items())
-    figures = f"{found['return_mean']:.2f}", f"{100 * found['success_rate']:g}"
-    with path.open("a", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerow([robot, plant, policy, factors, *figures])
 
 
 def main() -> None:
@@ -50,27 +34,20 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["told"], help="of runs that are told parameters")
     parser.add_argument("--plant", choices=PLANTS, default="nominal", help="with an observer for all if harsh")
     parser.add_argument("--seconds", type=float, help="of a rollout, in place of the horizon of the first run")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="that gets a row for every cell")
     options = parser.parse_args()
     first = load_rollout_policy(options.runs[0]).problem
     names, factors = zip(*(word.split("=") for word in options.points), strict=True)
     grid = list(product(*([float(number) for number in entry.split(",")] for entry in factors)))
-    named: tuple[str, ...] = names
-    if names == (EACH,):
-        bounded = [one.name for one in first.robot.metadata.parameters if one.lower < one.upper]
-        named = tuple(name for name in bounded if name not in first.robot.metadata.references)
     columns = [
-        (run, way) for run in options.runs for way in (options.ways if description_of(run).told_among(named) else [""])
+        (run, way) for run in options.runs for way in (options.ways if description_of(run).told_among(names) else [""])
     ]
-    heads = [f"{run} {way}" if description_of(run).told_among(named) else run for run, way in columns]
+    heads = [f"{run} {way}" if description_of(run).told_among(names) else run for run, way in columns]
     print("| " + " | ".join([*names, *heads]) + " |\n|" + "---|" * (len(names) + len(columns)))
     seconds = options.seconds or first.horizon
     points = [dict(zip(names, point, strict=True)) for point in grid]
-    if names == (EACH,):
-        points = [{name: point[EACH]} for name in named for point in points]
     totals = {column: [0.0, 0.0] for column in columns}
     for point in points:
-        cells = [f"{'' if names == named else name + ' '}{factor:g}" for name, factor in point.items()]
+        cells = [f"{factor:g}" for factor in point.values()]
         for run, way in columns:
             changes = {name: Relative(factor) for name, factor in point.items()}
             how = {"observer": options.plant == "harsh", **WAYS.get(way, {}), "seconds": seconds}
@@ -79,10 +56,6 @@ def main() -> None:
             totals[run, way][0] += found["success_rate"] / len(points)
             totals[run, way][1] += found["return_mean"] / len(points)
             cells.append(f"{found['return_mean']:.2f}, {100 * found['success_rate']:.0f} %")
-            if options.csv:
-                about = description_of(run)
-                who = way if about.told_among(named) else NAMES.get(about.settings.algorithm, run)
-                keep(options.csv, about.robot, options.plant, who, point, found)
         print("| " + " | ".join(cells) + " |", flush=True)
     means = [f"{mean:.2f}, {100 * success:.1f} %" for success, mean in totals.values()]
     print("| " + " | ".join(["mean", *[""] * (len(names) - 1), *means]) + " |")
