@@ -135,7 +135,7 @@ def test_all_of_none_is_refused() -> None:
     robot.task(
         state_cost=place**2, action_cost=Quadratic(0.3), start=start, horizon=3, weight_at_horizon=0.5, control_rate=50
     )
-    with pytest.raises(SolverError, match="given all: no parameter .* slider"):
+    with pytest.raises(SolverError, match=r"given all: no parameter .* slider"):
         resolve(modelgen.compile(robot, backend="llvm", dtype="float32"), ["all"])
 
 
