@@ -236,7 +236,11 @@ def test_the_shares_of_wrong_robots_are_those_of_the_result_files() -> None:
     assert spec.loader is not None
     spec.loader.exec_module(cells := importlib.util.module_from_spec(spec))
     shares = cells.read()
-    assert {"told", "estimated"} <= shares["acrobot"].keys()
+    gallery = json.loads((ROOT / "docs/results/gallery.json").read_text())["rows"]
+    assert {*shares} >= {row["robot"] for row in gallery}
+    assert len({row["robot"] for row in gallery}) == 16
+    assert {cells.held(of["estimated"]) for of in shares.values()} == {100.0}
+    assert "[20 % wrong]" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert cells.table(shares) in (ROOT / "docs/results/robustness.md").read_text(encoding="utf-8")
 
 
