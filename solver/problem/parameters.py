@@ -122,10 +122,10 @@ CanTell = Callable[[CompiledRobot, tuple[Given, ...]], bool]
 def resolve(robot: CompiledRobot, given: GivenRanges, can_tell: CanTell | None = None) -> tuple[Given, ...]:
     """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
 
-    ALL, with a range or without, stands for the parameters that change most: MOST at most, and with `can_tell` as many
-    as it allows. robot: with kernels on the CPU. Raises SolverError for an unknown name, a parameter without a range
-    or without effect, for a range beyond the bounds of the model file, for too many of them, if there are none, and if
-    no input holds the target with some of the values.
+    ALL stands for the parameters that change most, within its range and their bounds: MOST at most, and with `can_tell`
+    as many as it allows. robot: with kernels on the CPU. Raises SolverError for an unknown name, a parameter without a
+    range or without effect, for a range beyond the bounds of the model file, for too many of them, if there are none,
+    and if no input holds the target with some of the values.
     """
     wanted = dict.fromkeys(robot.metadata.references) | _wanted(given)
     if ALL not in wanted:
@@ -139,8 +139,9 @@ def resolve(robot: CompiledRobot, given: GivenRanges, can_tell: CanTell | None =
             f"--given {ALL}: no parameter changes a rate of {robot.name} by {100 * MATTERS:g} % within its bounds. "
             "Widen bounds=(lower, upper) in the model file, or leave --given out"
         )
+    ranges = {one.name: _within(one, ends) for one in robot.metadata.parameters if one.name in most}
     while True:
-        found = _resolved(robot, wanted | dict.fromkeys(most, ends))
+        found = _resolved(robot, wanted | {name: ranges[name] for name in most})
         if len(found) <= 1 or not most or can_tell is None or can_tell(robot, found):
             return found
         del most[-1]
@@ -263,6 +264,14 @@ def _range(parameter: Parameter, nominal: float, ends: tuple[Change, Change]) ->
             "is told wherever nothing else is said; extend the range to it, or change the value in the model file"
         )
     return Given(name, float(lower), float(upper))
+
+
+def _within(parameter: Parameter, ends: tuple[Change, Change] | None) -> tuple[Change, Change] | None:
+    """The ends, held within the bounds of the model file; None for the bounds."""
+    if ends is None:
+        return None
+    lower, upper = (_value(change, parameter.value) for change in ends)
+    return max(lower, parameter.lower), min(upper, parameter.upper)
 
 
 def _value(change: Change, nominal: float) -> float:

@@ -119,8 +119,11 @@ def test_all_leaves_out_those_that_change_least_until_the_rest_can_be_told(load:
     assert {given.name for given in resolve(robot, ["arm_mass", "all"], lambda *_: False)} == {"arm_mass"}
 
 
-def test_a_range_of_all_is_that_of_each(load: Load) -> None:
+def test_a_range_of_all_is_that_of_each_within_its_bounds(load: Load) -> None:
     robot = load("pendulum")
+    assert resolve(robot, read_given(["all=0.1x:1.5x"])) == (Given("mass", 0.5, 1.5), Given("length", 0.5, 1.5))
+    with pytest.raises(SolverError, match="exchange them"):
+        resolve(robot, read_given(["all=1.2x:0.8x"]))
     assert resolve(robot, read_given(["all=0.8x:1.2x"])) == resolve(
         robot, read_given(["mass=0.8x:1.2x", "length=0.8x:1.2x"])
     )
