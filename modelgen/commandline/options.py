@@ -56,13 +56,20 @@ def read(called: str, module: ModuleType, words: Sequence[str], about: str = "")
 
 
 def _require(options: type, words: Sequence[str]) -> None:
-    """Raises ModelError for an option of several values that stands twice: tyro would silently keep the last one."""
+    """Raises ModelError for an option of several values that stands twice, of which tyro would silently keep the last
+    one, or without a value, as where a variable of the shell is not set: tyro would take it for one that is not there.
+    """
     for name, hint in _fields(options):
         base, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        if get_origin(base) not in (list, tuple):
+            continue
         flag = f"--{next((note.name for note in notes if getattr(note, 'name', None)), name).replace('_', '-')}"
-        count = sum(word.partition("=")[0].replace("_", "-") == flag for word in words)
-        if get_origin(base) in (list, tuple) and count > 1:
-            raise ModelError(f"{flag} stands {count} times. Write all values behind one {flag}.")
+        places = [i for i, word in enumerate(words) if word.partition("=")[0].replace("_", "-") == flag]
+        if len(places) > 1:
+            raise ModelError(f"{flag} stands {len(places)} times. Write all values behind one {flag}.")
+        following = [*words, "--"][places[0] + 1] if places else ""
+        if following.startswith("--") and following not in HELP and "=" not in words[places[0]]:
+            raise ModelError(f"{flag} has no value. Write one behind it, or leave {flag} out.")
 
 
 def given(options: type, words: Sequence[str]) -> dict[str, Any] | None:

@@ -45,8 +45,8 @@ class Options(RunOptions):
     the file; the proportions between states stay."""
     given: Annotated[list[str], arg(metavar="NAME[=LOWER:UPPER] ...")] = field(default_factory=list)
     """Parameters that the policy is told, for one training of a whole family of robots. The range is by default the
-    bounds of the model file: mass=0.8:1.2 in SI units, or mass=0.5x:1.5x of the nominal value. `all`: every parameter
-    that changes the motion."""
+    bounds of the model file: mass=0.8:1.2 in SI units, or mass=0.5x:1.5x of the nominal value. `all` or all=0.8x:1.2x:
+    those that change the motion most, as many as can be told together."""
     preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
     """Seconds of a search for a motion to the target before the training, which warns of an impossible task. The
     training does not depend on it. 0: no search."""

@@ -54,7 +54,9 @@ class Evaluation:
     told: tuple[str, ...]  # the changed parameters whose true values the policy was told
     statistics: dict[str, float]  # see `solver.plants.outcome.summary`
     states_at_limit: tuple[str, ...]  # states and rotations that were at their limit in some rollout
-    innovation: float | None = None  # mean normalised innovation for each measured number; 1 if the model is right
+    innovation: float | None = (
+        None  # mean normalised innovation for each measured number, see docs/concepts/observer.md
+    )
     estimates: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Mean and standard deviation over the rollouts of the last estimate of every estimated parameter."""
     told_estimates: tuple[str, ...] = ()  # the parameters whose estimates the policy was told
@@ -90,7 +92,7 @@ class Evaluation:
             estimate = f"{name}: estimated {mean:.4g} +- {deviation:.2g}"
             lines.append(f"{estimate}, in the plant {self.parameters[name]:.4g}{told}")
         if self.estimates:
-            lines.append(f"normalised innovation {self.innovation:.2f} (1 if the model is right)")
+            lines.append(f"normalised innovation {self.innovation:.2f} (far above 1: the model is wrong)")
         return "\n    ".join(lines)
 
     def text_of_limits(self) -> str:

@@ -221,11 +221,7 @@ def robustness(
 
 def _range(name: str, ends: tuple[Change, Change], points: int, robot: CompiledRobot) -> ParameterRange:
     """The range of a parameter between two values. Raises SolverError for an unknown name, and for other ends."""
-    if (
-        not isinstance(ends, Sequence)
-        or len(ends) != 2
-        or not all(is_number(e) or isinstance(e, Relative) for e in ends)
-    ):
+    if len(ends) != 2 or not all(is_number(end) or isinstance(end, Relative) for end in ends):
         raise SolverError(
             f"the range of {name} is {ends!r}; give two numbers in SI units, or solver.Relative(0.5) and "
             "solver.Relative(1.5) to multiply the nominal value"
@@ -237,4 +233,6 @@ def _range(name: str, ends: tuple[Change, Change], points: int, robot: CompiledR
         raise SolverError(f"robot {robot.name} has no parameter '{name}'.{suggestion(name, robot.parameter_names)}")
     nominal = float(robot.nominal_parameters[robot.parameter_names.index(name)])
     values = [nominal * e.factor + e.added if isinstance(e, Relative) else float(e) for e in ends]
+    if not values[0] < values[1]:
+        raise SolverError(f"the range of {name} is {values[0]:g} to {values[1]:g}; give the smaller value first")
     return ParameterRange(name, values[0] - nominal, values[1] - nominal, points, added=True)

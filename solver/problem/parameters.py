@@ -122,26 +122,28 @@ CanTell = Callable[[CompiledRobot, tuple[Given, ...]], bool]
 def resolve(robot: CompiledRobot, given: GivenRanges, can_tell: CanTell | None = None) -> tuple[Given, ...]:
     """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
 
-    ALL stands for the parameters that change most, within its range and their bounds: MOST at most, and with `can_tell`
-    as many as it allows. robot: with kernels on the CPU. Raises SolverError for an unknown name, a parameter without a
-    range or without effect, for a range beyond the bounds of the model file, for too many of them, if there are none,
-    and if no input holds the target with some of the values.
+    ALL stands for the parameters that change most: MOST at most, and with `can_tell` as many as it allows. Its range is
+    of factors, which are held within the bounds of each. robot: with kernels on the CPU. Raises SolverError for an
+    unknown name, a parameter without a range or without effect, for a range beyond the bounds of the model file, for
+    too many of them, if there are none, and if no input holds the target with some of the values.
     """
     wanted = dict.fromkeys(robot.metadata.references) | _wanted(given)
     if ALL not in wanted:
         return _resolved(robot, wanted)
-    ends = wanted.pop(ALL)
-    sizes = effects(robot, [Given(one.name, one.lower, one.upper) for one in robot.metadata.parameters])
-    others = sorted(sizes.keys() - wanted, key=lambda name: -sizes[name])
-    most = [name for name in others[: max(0, MOST - len(wanted))] if sizes[name] >= MATTERS]
+    factors = _factors(wanted.pop(ALL))
+    others = {
+        one.name: one for one in robot.metadata.parameters if one.name not in wanted and (one.value or not factors)
+    }
+    sizes = effects(robot, [Given(one.name, one.lower, one.upper) for one in others.values()])
+    order = sorted(others, key=lambda name: -sizes[name])  # of equal ones the first in the model file
+    most = [name for name in order[: max(0, MOST - len(wanted))] if sizes[name] >= MATTERS]
     if not wanted and not most:
         raise SolverError(
             f"--given {ALL}: no parameter changes a rate of {robot.name} by {100 * MATTERS:g} % within its bounds. "
             "Widen bounds=(lower, upper) in the model file, or leave --given out"
         )
-    ranges = {one.name: _within(one, ends) for one in robot.metadata.parameters if one.name in most}
     while True:
-        found = _resolved(robot, wanted | {name: ranges[name] for name in most})
+        found = _resolved(robot, wanted | {name: _within(others[name], factors) for name in most})
         if len(found) <= 1 or not most or can_tell is None or can_tell(robot, found):
             return found
         del most[-1]
@@ -266,12 +268,26 @@ def _range(parameter: Parameter, nominal: float, ends: tuple[Change, Change]) ->
     return Given(name, float(lower), float(upper))
 
 
-def _within(parameter: Parameter, ends: tuple[Change, Change] | None) -> tuple[Change, Change] | None:
-    """The ends, held within the bounds of the model file; None for the bounds."""
+def _factors(ends: tuple[Change, Change] | None) -> tuple[float, float] | None:
+    """The factors of ALL, whose units differ. Raises SolverError for numbers in SI units, and for what is added."""
     if ends is None:
         return None
-    lower, upper = (_value(change, parameter.value) for change in ends)
-    return max(lower, parameter.lower), min(upper, parameter.upper)
+    lower, upper = (end.factor if isinstance(end, Relative) and not end.added else math.nan for end in ends)
+    if not 0.0 < lower <= 1.0 <= upper or not lower < upper < math.inf:
+        shown = ":".join(in_words({"": end})[1:] for end in ends)
+        raise SolverError(
+            f"--given {ALL}={shown} is no range of factors around 1; write {ALL}=0.8x:1.2x, and ranges in SI units by "
+            "the name of a parameter"
+        )
+    return lower, upper
+
+
+def _within(parameter: Parameter, factors: tuple[float, float] | None) -> tuple[Change, Change] | None:
+    """The range of a parameter by factors, held within the bounds of the model file; None for the bounds."""
+    if factors is None:
+        return None
+    ends = sorted(_value(Relative(factor), parameter.value) for factor in factors)  # a negative value turns them round
+    return max(ends[0], parameter.lower), min(ends[1], parameter.upper)
 
 
 def _value(change: Change, nominal: float) -> float:

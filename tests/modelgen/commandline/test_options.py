@@ -115,8 +115,13 @@ def test_a_mistake_exits_with_2_and_names_what_is_wrong(words: list[str], named:
 def test_what_tyro_would_take_without_a_word_is_refused() -> None:
     assert made("x", "--size", "3", "--size", "4").inner.size == 4
     for words in (["--set", "a=1", "--set=b=2"], ["--points", "3", "--points", "4"]):
-        with pytest.raises(ModelError):
+        with pytest.raises(ModelError, match="stands 2 times"):
             made("x", *words)
+    for words in (["--set"], ["--set", "--json"], ["--points", "--set", "a=1"]):
+        with pytest.raises(ModelError, match="has no value"):
+            made("x", *words)
+    with pytest.raises(SystemExit):
+        made("x", "--set", "--help")
 
 
 def test_a_required_option_that_is_missing_is_named(capsys: Capture) -> None:

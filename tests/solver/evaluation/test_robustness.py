@@ -223,7 +223,8 @@ def test_python_measures_what_the_command_does(runs: list[Path], tmp_path: Path)
     [
         ({"mas": (0.5, 1.5)}, None, "Did you mean `mass`"),
         ({"mass": (0.5, "1.5")}, None, "two numbers in SI units"),
-        ({"mass": (1.5, 0.5)}, None, "a start below the end"),
+        ({"mass": (1.5, 0.5)}, None, "1.5 to 0.5; give the smaller value first"),
+        ({"mass": (Relative(1.5), Relative(0.5))}, None, "a start below the end"),
         ({"mass": (0.5, 1.5)}, 1, "at least two points"),
         ({}, 5, "give both, or leave points out"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -119,27 +120,42 @@ def test_all_leaves_out_those_that_change_least_until_the_rest_can_be_told(load:
     assert {given.name for given in resolve(robot, ["arm_mass", "all"], lambda *_: False)} == {"arm_mass"}
 
 
-def test_a_range_of_all_is_that_of_each_within_its_bounds(load: Load) -> None:
+def test_factors_of_all_are_those_of_each_within_its_bounds(load: Load) -> None:
     robot = load("pendulum")
     assert resolve(robot, read_given(["all=0.1x:1.5x"])) == (Given("mass", 0.5, 1.5), Given("length", 0.5, 1.5))
-    with pytest.raises(SolverError, match="exchange them"):
-        resolve(robot, read_given(["all=1.2x:0.8x"]))
     assert resolve(robot, read_given(["all=0.8x:1.2x"])) == resolve(
         robot, read_given(["mass=0.8x:1.2x", "length=0.8x:1.2x"])
     )
 
 
-def test_all_of_none_is_refused() -> None:
-    robot = Robot("slider", "A mass on a rail, known exactly")
+@pytest.mark.parametrize("text", ["1.2x:0.8x", "-0.05:+0.05", "+-0.05:+0.05", "0.8:1.2", "1.1x:1.5x", "1x:1x", "0x:2x"])
+def test_a_range_of_all_that_is_not_of_factors_around_1_is_refused(text: str, load: Load) -> None:
+    with pytest.raises(SolverError, match=rf"given all={re.escape(text)} is no range of factors"):
+        resolve(load("pendulum"), read_given([f"all={text}"]))
+
+
+def slider(**mass: Any) -> CompiledRobot:
+    """A mass on a rail, with a bias that is 0."""
+    robot = Robot("slider", "A mass on a rail")
     place = robot.prismatic("place", limit=1, rate_limit=3)
-    robot.point_mass(robot.parameter("mass", 1, "kg", fixed=True), (place, 0))
-    robot.apply(place, robot.input("force", 10, "N"))
+    robot.point_mass(robot.parameter("mass", 1, "kg", **mass), (place, 0))
+    robot.apply(place, robot.input("force", 10, "N") + robot.parameter("bias", 0, "N", bounds=(-5, 5)))
     start = {"place": (0.5, 0.1)}
     robot.task(
         state_cost=place**2, action_cost=Quadratic(0.3), start=start, horizon=3, weight_at_horizon=0.5, control_rate=50
     )
+    return modelgen.compile(robot, backend="llvm", dtype="float32")
+
+
+def test_all_with_factors_leaves_out_what_is_zero() -> None:
+    robot = slider(tolerance=0.5)
+    assert {given.name for given in resolve(robot, ["all"])} == {"mass", "bias"}
+    assert resolve(robot, read_given(["all=0.8x:1.2x"])) == (Given("mass", 0.8, 1.2),)
+
+
+def test_all_of_none_is_refused() -> None:
     with pytest.raises(SolverError, match=r"given all: no parameter .* slider"):
-        resolve(modelgen.compile(robot, backend="llvm", dtype="float32"), ["all"])
+        resolve(slider(fixed=True), read_given(["all=0.8x:1.2x"]))
 
 
 def test_ends_relative_to_the_nominal_value_have_no_rounding(load: Load) -> None:
